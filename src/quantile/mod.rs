@@ -1,0 +1,117 @@
+//! Streaming quantile estimators.
+
+mod decay;
+mod exact;
+mod gk;
+mod interpolate;
+mod p2;
+mod window;
+
+use crate::error::{Error, Result};
+
+/// Lengths up to 2^53: every one of them is exact as an `f64`.
+pub const MAX_LENGTH: u64 = 1 << 53;
+
+/// What every estimator can do.
+///
+/// `Value` is `u64` for the estimators that count lengths (at most
+/// [`MAX_LENGTH`]) and `f64` (finite) for the sketches of real numbers.
+pub trait Quantile {
+    /// What it records.
+    type Value: Copy;
+
+    /// Records a batch. All of it is checked first: on an error nothing has
+    /// been recorded.
+    ///
+    /// # Errors
+    /// [`Error::Value`] with the index of the first value out of range.
+    fn update(&mut self, values: &[Self::Value]) -> Result<()>;
+
+    /// Number of values that an answer is about.
+    fn count(&self) -> u64;
+
+    /// Smallest value, `None` when empty.
+    fn min(&self) -> Option<Self::Value>;
+
+    /// Largest value, `None` when empty.
+    fn max(&self) -> Option<Self::Value>;
+
+    /// The quantile `q`, `None` when empty.
+    ///
+    /// # Errors
+    /// [`Error::Value`] when `q` is not in `0..=1`.
+    fn quantile(&self, q: f64) -> Result<Option<f64>>;
+
+    /// The percentile `p`: the quantile `p / 100`, as NumPy divides.
+    ///
+    /// # Errors
+    /// [`Error::Value`] when `p` is not in `0..=100`.
+    fn percentile(&self, p: f64) -> Result<Option<f64>> {
+        check_percentile(p)?;
+        self.quantile(p / 100.0)
+    }
+
+    /// Bytes that it holds, itself included.
+    fn nbytes(&self) -> usize;
+}
+
+/// Estimators that can tell the rank of a value.
+pub trait Rank {
+    /// Fraction of the values (by weight, where they have one) that are
+    /// `<= value`; `None` when empty.
+    ///
+    /// # Errors
+    /// [`Error::Value`] when `value` is NaN.
+    fn rank(&self, value: f64) -> Result<Option<f64>>;
+}
+
+/// Estimators that can take in what another one has seen.
+pub trait Merge {
+    /// Takes in what `other` has seen.
+    ///
+    /// # Errors
+    /// [`Error::Value`] when the settings differ; nothing has changed then.
+    fn merge(&mut self, other: &Self) -> Result<()>;
+}
+
+pub(crate) fn check_quantile(q: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&q) {
+        Ok(())
+    } else {
+        Err(Error::value("q", q, "a quantile in [0, 1]"))
+    }
+}
+
+pub(crate) fn check_percentile(p: f64) -> Result<()> {
+    if (0.0..=100.0).contains(&p) {
+        Ok(())
+    } else {
+        Err(Error::value("p", p, "a percentile in [0, 100]"))
+    }
+}
+
+/// Index and value of the first length that is too large to be exact.
+pub(crate) fn check_lengths(values: &[u64]) -> Result<()> {
+    match values.iter().position(|&value| value > MAX_LENGTH) {
+        None => Ok(()),
+        Some(index) => Err(Error::value_at(
+            "values",
+            index,
+            values[index],
+            "an integer in 0..=2**53",
+        )),
+    }
+}
+
+/// Index and value of the first number that is not finite.
+pub(crate) fn check_finite(values: &[f64]) -> Result<()> {
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(index) => Err(Error::value_at(
+            "values",
+            index,
+            values[index],
+            "a finite number",
+        )),
+    }
+}
