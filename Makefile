@@ -64,9 +64,8 @@ dist: $(VENV)/.wheel ## Wheel and sdist in dist/, each tried in an empty environ
 	$(call try_alone,dist/*.whl)
 	$(call try_alone,dist/*.tar.gz)
 
-fmt: ## Format Rust and Python
+fmt: $(VENV)/.tools ## Format Rust and Python
 	cargo fmt
-	$(MAKE) --no-print-directory $(VENV)/.tools
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format
 

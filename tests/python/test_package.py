@@ -14,7 +14,9 @@ PROJECT = Path(__file__).parents[2]
 def test_the_package_under_test_is_the_installed_wheel() -> None:
     site_packages = Path(sysconfig.get_path("platlib")).resolve()
     assert Path(toggle_rs.__file__).resolve().is_relative_to(site_packages)
-    assert Path(sys.modules["toggle_rs._core"].__file__ or "").resolve().is_relative_to(site_packages)
+    assert (
+        Path(sys.modules["toggle_rs._core"].__file__ or "").resolve().is_relative_to(site_packages)
+    )
     assert str(PROJECT / "python") not in sys.path
 
 
