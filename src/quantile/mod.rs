@@ -3,9 +3,12 @@
 mod decay;
 mod exact;
 mod gk;
+mod histogram;
 mod interpolate;
 mod p2;
 mod window;
+
+pub use exact::ExactQuantile;
 
 use crate::error::{Error, Result};
 
