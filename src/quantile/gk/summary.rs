@@ -86,8 +86,18 @@ impl Summary {
         let (mut left, mut start) = (0, 0);
         for (i, tuple) in self.tuples.iter_mut().enumerate() {
             let mut end = start;
-            while end < values.len() && values[end] <= tuple.value {
-                end += 1;
+            // Four at a time, as how many fall to a tuple cannot be predicted.
+            loop {
+                let rest = &values[end..];
+                let Some(four) = rest.first_chunk::<4>() else {
+                    end += rest.iter().take_while(|&&value| value <= tuple.value).count();
+                    break;
+                };
+                let up_to = four.iter().filter(|&&value| value <= tuple.value).count();
+                end += up_to;
+                if up_to < 4 {
+                    break;
+                }
             }
             let new = (end - start) as u64;
             if i > 0 && tuple.g + tuple.delta + new <= limit {
