@@ -2,7 +2,7 @@
 
 mod summary;
 
-use super::{Merge, Quantile, Rank, check_count, check_finite, check_quantile};
+use super::{Merge, Quantile, Rank, check_count, check_finite, check_quantile, is_canonical};
 use crate::error::{Error, Result};
 use summary::Summary;
 pub(crate) use summary::Tuple;
@@ -69,9 +69,17 @@ impl GkQuantile {
     /// [`Error::Value`] when `epsilon` is not in `(0, 0.5]`.
     pub fn new(epsilon: f64) -> Result<Self> {
         if epsilon > 0.0 && epsilon <= 0.5 {
-            Ok(Self { epsilon, summary: Summary::default(), buffer: Vec::new() })
+            Ok(Self {
+                epsilon,
+                summary: Summary::default(),
+                buffer: Vec::new(),
+            })
         } else {
-            Err(Error::value("epsilon", epsilon, "a fraction of the ranks in (0, 0.5]"))
+            Err(Error::value(
+                "epsilon",
+                epsilon,
+                "a fraction of the ranks in (0, 0.5]",
+            ))
         }
     }
 
@@ -89,7 +97,10 @@ impl GkQuantile {
     }
 
     /// The tuples and the buffered values: with `epsilon`, the whole state.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the snapshots, which are to come"))]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for the snapshots, which are to come")
+    )]
     pub(crate) fn parts(&self) -> (&[Tuple], &[f64]) {
         (self.summary.tuples(), &self.buffer)
     }
@@ -99,7 +110,10 @@ impl GkQuantile {
     ///
     /// # Errors
     /// [`Error::Snapshot`] when no stream leads to such a state.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the snapshots, which are to come"))]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for the snapshots, which are to come")
+    )]
     pub(crate) fn from_parts(epsilon: f64, tuples: Vec<Tuple>, buffer: Vec<f64>) -> Result<Self> {
         let invalid = |what: &str| Error::Snapshot(format!("GK summary: {what}"));
         let empty = Self::new(epsilon).map_err(|_| invalid("epsilon out of range"))?;
@@ -107,7 +121,15 @@ impl GkQuantile {
         let fits = buffer.len() < empty.capacity()
             && buffer.iter().all(|&value| is_canonical(value))
             && check_count("count", summary.count(), buffer.len() as u64).is_ok();
-        if fits { Ok(Self { epsilon, summary, buffer }) } else { Err(invalid("head buffer")) }
+        if fits {
+            Ok(Self {
+                epsilon,
+                summary,
+                buffer,
+            })
+        } else {
+            Err(invalid("head buffer"))
+        }
     }
 
     /// At this length the head buffer goes into the summary.
@@ -218,9 +240,4 @@ fn rank_of(q: f64, n: u64) -> u64 {
 /// Sorts numbers that are not NaN; faster than by `total_cmp`.
 fn sort(values: &mut [f64]) {
     values.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-}
-
-/// Whether a number is one that a state may hold: finite, and not -0.0.
-fn is_canonical(value: f64) -> bool {
-    value.is_finite() && (value != 0.0 || value.is_sign_positive())
 }

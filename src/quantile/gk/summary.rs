@@ -6,8 +6,7 @@
 //! limit(n) = floor(2 epsilon n), so that some tuple is within limit / 2 of any
 //! rank. Of values that are equal the order is free: ranks are meant up to ties.
 
-use super::is_canonical;
-use crate::quantile::check_count;
+use crate::quantile::{check_count, is_canonical};
 
 /// One value and what is known of its rank.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,7 +46,10 @@ impl Summary {
         let sound = tuples.iter().all(|tuple| {
             is_canonical(tuple.value)
                 && tuple.g >= 1
-                && tuple.delta.checked_add(tuple.g).is_some_and(|sum| sum <= limit)
+                && tuple
+                    .delta
+                    .checked_add(tuple.g)
+                    .is_some_and(|sum| sum <= limit)
         });
         let in_order = tuples.is_sorted_by(|a, b| {
             // Largest possible ranks rise as well.
@@ -90,7 +92,10 @@ impl Summary {
             loop {
                 let rest = &values[end..];
                 let Some(four) = rest.first_chunk::<4>() else {
-                    end += rest.iter().take_while(|&&value| value <= tuple.value).count();
+                    end += rest
+                        .iter()
+                        .take_while(|&&value| value <= tuple.value)
+                        .count();
                     break;
                 };
                 let up_to = four.iter().filter(|&&value| value <= tuple.value).count();
@@ -117,7 +122,14 @@ impl Summary {
         let mut old = self.tuples.len();
         self.tuples.reserve_exact(values.len());
         let mut to = old + values.len();
-        self.tuples.resize(to, Tuple { value: 0.0, g: 1, delta: 0 });
+        self.tuples.resize(
+            to,
+            Tuple {
+                value: 0.0,
+                g: 1,
+                delta: 0,
+            },
+        );
         // A new minimum or maximum has an exact rank.
         let mut slack = 0;
         for &value in values.iter().rev() {
@@ -158,7 +170,10 @@ impl Summary {
                 if band <= self::band(head.delta, limit) {
                     let mut weight = next.g;
                     let mut end = from - 1;
-                    while weight <= room && end > 1 && self::band(tuples[end - 1].delta, limit) < band {
+                    while weight <= room
+                        && end > 1
+                        && self::band(tuples[end - 1].delta, limit) < band
+                    {
                         end -= 1;
                         weight += tuples[end].g;
                     }
@@ -194,17 +209,26 @@ impl Summary {
                 ([rest @ .., a], [.., b]) if a.value > b.value => {
                     ours = rest;
                     our_slack = a.slack();
-                    Tuple { delta: a.delta + their_slack, ..*a }
+                    Tuple {
+                        delta: a.delta + their_slack,
+                        ..*a
+                    }
                 }
                 ([rest @ .., a], []) => {
                     ours = rest;
                     our_slack = a.slack();
-                    Tuple { delta: a.delta + their_slack, ..*a }
+                    Tuple {
+                        delta: a.delta + their_slack,
+                        ..*a
+                    }
                 }
                 (_, [rest @ .., b]) => {
                     theirs = rest;
                     their_slack = b.slack();
-                    Tuple { delta: b.delta + our_slack, ..*b }
+                    Tuple {
+                        delta: b.delta + our_slack,
+                        ..*b
+                    }
                 }
             };
             merged.push(tuple);
@@ -238,7 +262,9 @@ impl Summary {
                 }
                 _ => break,
             }
-            let miss = rank.saturating_sub(low).max((low + delta).saturating_sub(rank));
+            let miss = rank
+                .saturating_sub(low)
+                .max((low + delta).saturating_sub(rank));
             if miss < least_miss {
                 least_miss = miss;
                 best = Some(value);
@@ -249,8 +275,9 @@ impl Summary {
 
     /// Bounds on the number of values that are `<= value`.
     pub fn count_up_to(&self, value: f64) -> (u64, u64) {
-        let (below, above) =
-            self.tuples.split_at(self.tuples.partition_point(|tuple| tuple.value <= value));
+        let (below, above) = self
+            .tuples
+            .split_at(self.tuples.partition_point(|tuple| tuple.value <= value));
         let low = below.iter().map(|tuple| tuple.g).sum();
         (low, low + above.first().map_or(0, Tuple::slack))
     }
@@ -274,5 +301,9 @@ fn band(delta: u64, limit: u64) -> u32 {
     let age = limit - delta;
     let log = age.ilog2();
     let below = (1 << log) - 1;
-    if age & below < limit & below { log } else { log + 1 }
+    if age & below < limit & below {
+        log
+    } else {
+        log + 1
+    }
 }
