@@ -1,8 +1,14 @@
 //! Toggle reward shaping for reinforcement learning on language models.
 
+mod budget;
+pub mod column;
 pub mod error;
+pub mod keys;
 #[cfg(feature = "python")]
 mod python;
 pub mod quantile;
+pub mod schedule;
+pub mod shaping;
+pub mod tracker;
 
 pub use error::{Error, Result};
