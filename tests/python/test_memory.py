@@ -64,7 +64,7 @@ def call(small):
     m = 8000 if small else n
     if small:
         # The histogram of the lengths belongs to the state.
-        tracker.update(names[:2] * 30_000, np.repeat(np.arange(30_000), 2), np.ones(60_000), 1.0)
+        tracker.update(list(names[:2]) * 30_000, np.repeat(np.arange(30_000), 2), np.ones(60_000), 1.0)
     return tracker.maybe_apply(step, scores[:m], lengths[:m], names[:m] if small else names, 8, 1.0)
 
 (result, metrics), out = peak_of(call)

@@ -50,7 +50,7 @@ def test_types_of_answers(tracker: ToggleBudgetTracker) -> None:
 
 
 def test_a_name_alone_is_a_key_of_one_name(tracker: ToggleBudgetTracker) -> None:
-    for key in ("math", ["math"], ("math",), np.str_("math"), UserList(["math"])):
+    for key in ("math", ["math"], ("math",), np.str_("math"), [np.str_("math")]):
         assert tracker.budget(key) == 34.0
     assert tracker.budget(["math", "code"]) == tracker.budget(("math", "code")) == 30.0
     assert tracker.budget("unseen") is None
@@ -124,7 +124,7 @@ def test_unusual_sequences_of_names(tracker: ToggleBudgetTracker, names: object)
         with unchanged(tracker):
             tracker.update(names, np.array([5, 6]), np.zeros(2), 1.0)
             tracker.update(names, np.array([5, 6]), np.zeros(2), 1.0)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         assert "datasets" in str(error)  # noqa: PT017
         return
     tracker.update(names, np.array([5, 6]), np.ones(2), 1.0)
