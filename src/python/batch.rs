@@ -167,6 +167,7 @@ fn listed(ids: &Bound<'_, PyList>) -> PyResult<Groups> {
     let names = PyKeys::new("groups", ids.as_any())?;
     let mut table = KeyTable::default();
     let mut of_samples = vec![0; names.len()];
-    names.resolve(0, &mut of_samples, |name| table.intern(name))?;
+    let resolved = names.resolve(0, &mut of_samples, |name| table.intern(name));
+    resolved.map_err(|refusal| refusal.explain(&names))?;
     Ok(Groups::numbered(of_samples, table.len()))
 }

@@ -9,6 +9,7 @@ mod numbers;
 mod quantiles;
 mod toggle;
 mod tracker;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -17,7 +18,7 @@ mod _core {
     #[pymodule_export]
     use super::errors::CheckpointError;
     #[pymodule_export]
-    use super::quantiles::ExactQuantile;
+    use super::quantiles::{ExactQuantile, GKQuantile, P2Quantile};
     #[pymodule_export]
     use super::toggle::{Shaped, Toggle};
     #[pymodule_export]

@@ -5,11 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use numpy::PyArray1;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyString, PyType};
 
 use super::arrays::{PyLengths, Scores, Stored, View, with_scores};
 use super::batch::{correct_mask, groups_of};
-use super::keys::{PyKeys, to_tuple, with_key};
+use super::keys::{PyKeys, key_dict, with_key};
 use super::{convert, numbers, quantiles};
 use crate::Error;
 use crate::budget::Freeze;
@@ -23,9 +24,12 @@ use crate::toggle::{Batch, Metrics, Penalty, Settings, Shaped as CoreShaped, Tog
 pub(super) struct Toggle(Mutex<Core>);
 
 impl Toggle {
-    /// Never waits for the GIL: no code under the lock lets go of it.
-    fn lock(&self) -> MutexGuard<'_, Core> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Lets go of the GIL while it waits. No Python code may run under the
+    /// lock: it could come back here.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Core> {
+        self.0
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -104,7 +108,8 @@ impl Toggle {
             lengths: &PyLengths::new("lengths", lengths)?,
             correct: &correct,
         };
-        self.lock().observe(&batch, step)
+        let observed = self.lock(datasets.py()).observe(&batch, step);
+        observed.map_err(|refusal| refusal.explain(batch.datasets))
     }
 
     #[pyo3(signature = (step, scores, lengths, datasets, *, groups, correct = None, max_score = None))]
@@ -161,36 +166,38 @@ impl Toggle {
         self.call(&call, scores)
     }
 
-    fn is_penalty_step(&self, step: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn is_penalty_step(&self, py: Python<'_>, step: &Bound<'_, PyAny>) -> PyResult<bool> {
         let step = numbers::count("step", step)?;
-        Ok(self.lock().schedule().is_penalty_step(step))
+        Ok(self.lock(py).schedule().is_penalty_step(step))
     }
 
     fn budget(&self, key: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
-        with_key("key", None, key, |key| self.lock().budget(key))
+        with_key("key", key, |name| self.lock(key.py()).budget(name))
     }
 
     fn budgets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let budgets = PyDict::new(py);
-        for (key, _, budget) in self.lock().summary() {
-            if let Some(budget) = budget {
-                budgets.set_item(to_tuple(py, key)?, budget)?;
-            }
-        }
-        Ok(budgets)
+        let budgets: Vec<_> = {
+            let mut toggle = self.lock(py);
+            let known = toggle.summary().into_iter();
+            known
+                .filter_map(|(key, _, budget)| Some((key.clone(), budget?)))
+                .collect()
+        };
+        key_dict(py, budgets)
     }
 
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counts = PyDict::new(py);
-        for (key, count, _) in self.lock().summary() {
-            counts.set_item(to_tuple(py, key)?, count)?;
-        }
-        Ok(counts)
+        let counts: Vec<_> = {
+            let mut toggle = self.lock(py);
+            let known = toggle.summary().into_iter();
+            known.map(|(key, count, _)| (key.clone(), count)).collect()
+        };
+        key_dict(py, counts)
     }
 
     #[getter]
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let settings = self.lock().settings();
+        let settings = self.lock(py).settings();
         let dict = PyDict::new(py);
         dict.set_item("m", settings.m)?;
         dict.set_item("lambda_", settings.lambda)?;
@@ -208,13 +215,17 @@ impl Toggle {
     }
 
     #[getter]
-    fn nbytes(&self) -> usize {
-        self.lock().nbytes()
+    fn nbytes(&self, py: Python<'_>) -> usize {
+        self.lock(py).nbytes()
     }
 
-    fn __eq__(&self, other: &Self) -> bool {
-        // Locking one object twice would wait for ever.
-        std::ptr::eq(self, other) || *self.lock() == *other.lock()
+    fn __eq__(&self, py: Python<'_>, other: &Self) -> bool {
+        if std::ptr::eq(self, other) {
+            return true;
+        }
+        // Never two locks at once: two threads could wait for each other.
+        let theirs = other.lock(py).clone();
+        *self.lock(py) == theirs
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -252,7 +263,7 @@ impl Toggle {
             correct: &correct,
         };
         // A warning may be an error to the user: it comes before any change.
-        let warnings = self.lock().advise(step, &groups);
+        let warnings = self.lock(scores.py()).advise(step, &groups);
         for warning in warnings {
             let category = scores.py().get_type::<PyUserWarning>();
             let text = std::ffi::CString::new(warning).unwrap_or_default();
@@ -270,12 +281,18 @@ impl Toggle {
         batch: &Batch<'_, PyKeys<'py>>,
         groups: &Groups,
     ) -> PyResult<Shaped> {
-        let shaped = if observe {
-            self.lock().apply(step, view, batch, groups)?
-        } else {
-            self.lock().shape(step, view, batch, groups)?
+        let shaped = {
+            let mut toggle = self.lock(scores.py());
+            if observe {
+                toggle.apply(step, view, batch, groups)
+            } else {
+                toggle.shape(step, view, batch, groups)
+            }
         };
-        Shaped::new(scores, shaped)
+        Shaped::new(
+            scores,
+            shaped.map_err(|refusal| refusal.explain(batch.datasets))?,
+        )
     }
 }
 

@@ -4,12 +4,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use numpy::{PyArray1, PyArrayMethods, PyReadwriteArray1};
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
 
 use super::arrays::{PyLengths, Scores, Stored, View, with_scores};
-use super::keys::{PyKeys, to_tuple, with_key};
+use super::keys::{PyKeys, key_dict, with_key};
 use super::numbers::{self, MaxScore};
 use super::quantiles;
+use crate::Result;
 use crate::column::Column;
 use crate::shaping::{Real, Score};
 use crate::tracker::{Batch, BudgetTracker};
@@ -19,9 +21,12 @@ use crate::tracker::{Batch, BudgetTracker};
 pub(super) struct ToggleBudgetTracker(Mutex<BudgetTracker>);
 
 impl ToggleBudgetTracker {
-    /// Never waits for the GIL: no code under the lock lets go of it.
-    fn lock(&self) -> MutexGuard<'_, BudgetTracker> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Lets go of the GIL while it waits. No Python code may run under the
+    /// lock: it could come back here.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, BudgetTracker> {
+        self.0
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -50,33 +55,35 @@ impl ToggleBudgetTracker {
     }
 
     #[getter]
-    fn enabled(&self) -> bool {
-        self.lock().schedule().is_enabled()
+    fn enabled(&self, py: Python<'_>) -> bool {
+        self.lock(py).schedule().is_enabled()
     }
 
     #[getter]
-    fn m(&self) -> u64 {
-        self.lock().schedule().m
+    fn m(&self, py: Python<'_>) -> u64 {
+        self.lock(py).schedule().m
     }
 
     #[setter]
     fn set_m(&self, m: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = m.py();
         let m = numbers::count("m", m)?;
-        let mut tracker = self.lock();
+        let mut tracker = self.lock(py);
         let schedule = tracker.schedule();
         tracker.set_schedule(crate::schedule::Schedule { m, ..schedule });
         Ok(())
     }
 
     #[getter]
-    fn warmup_steps(&self) -> u64 {
-        self.lock().schedule().warmup_steps
+    fn warmup_steps(&self, py: Python<'_>) -> u64 {
+        self.lock(py).schedule().warmup_steps
     }
 
     #[setter]
     fn set_warmup_steps(&self, warmup_steps: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = warmup_steps.py();
         let warmup_steps = numbers::count("warmup_steps", warmup_steps)?;
-        let mut tracker = self.lock();
+        let mut tracker = self.lock(py);
         let schedule = tracker.schedule();
         tracker.set_schedule(crate::schedule::Schedule {
             warmup_steps,
@@ -86,25 +93,26 @@ impl ToggleBudgetTracker {
     }
 
     #[getter]
-    fn lambda_(&self) -> f64 {
-        self.lock().lambda().value
+    fn lambda_(&self, py: Python<'_>) -> f64 {
+        self.lock(py).lambda().value
     }
 
     #[setter]
     fn set_lambda_(&self, lambda_: &Bound<'_, PyAny>) -> PyResult<()> {
         let lambda = numbers::lambda(lambda_)?;
-        Ok(self.lock().set_lambda(lambda)?)
+        Ok(self.lock(lambda_.py()).set_lambda(lambda)?)
     }
 
     #[getter]
-    fn percentile(&self) -> f64 {
-        self.lock().percentile()
+    fn percentile(&self, py: Python<'_>) -> f64 {
+        self.lock(py).percentile()
     }
 
     #[setter]
     fn set_percentile(&self, percentile: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = percentile.py();
         let percentile = numbers::real("percentile", percentile)?;
-        Ok(self.lock().set_percentile(percentile)?)
+        Ok(self.lock(py).set_percentile(percentile)?)
     }
 
     fn update(
@@ -119,7 +127,11 @@ impl ToggleBudgetTracker {
             lengths: PyLengths::new("lengths", lengths)?,
             max_score: MaxScore::new("max_possible_score", max_possible_score)?,
         };
-        with_scores!(Scores::new(scores)?, view => columns.with_batch(&view, Update(self)))
+        let update = Update {
+            tracker: self,
+            py: scores.py(),
+        };
+        with_scores!(Scores::new(scores)?, view => columns.with_batch(&view, update))
     }
 
     fn maybe_apply<'py>(
@@ -131,7 +143,7 @@ impl ToggleBudgetTracker {
         num_samples_per_prompt: &Bound<'py, PyAny>,
         max_possible_score: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
-        let schedule = self.lock().schedule();
+        let schedule = self.lock(step.py()).schedule();
         if !schedule.is_enabled() {
             return Ok((scores, PyDict::new(step.py())));
         }
@@ -164,58 +176,78 @@ impl ToggleBudgetTracker {
     }
 
     fn budget(&self, dataset: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
-        with_key("dataset", None, dataset, |key| self.lock().budget(key))
+        with_key("dataset", dataset, |key| {
+            self.lock(dataset.py()).budget(key)
+        })
     }
 
     fn budgets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let tracker = self.lock();
-        let budgets = PyDict::new(py);
-        for (key, estimator) in tracker.estimators() {
-            if let Some(budget) = estimator.percentile(tracker.percentile())? {
-                budgets.set_item(to_tuple(py, key)?, budget)?;
-            }
-        }
-        Ok(budgets)
+        let budgets: Vec<_> = {
+            let mut tracker = self.lock(py);
+            let known = tracker.summary().into_iter();
+            known
+                .filter_map(|(key, _, budget)| Some((key.clone(), budget?)))
+                .collect()
+        };
+        key_dict(py, budgets)
     }
 
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counts = PyDict::new(py);
-        for (key, estimator) in self.lock().estimators() {
-            counts.set_item(to_tuple(py, key)?, estimator.count())?;
-        }
-        Ok(counts)
+        let counts: Vec<_> = {
+            let mut tracker = self.lock(py);
+            let known = tracker.summary().into_iter();
+            known.map(|(key, count, _)| (key.clone(), count)).collect()
+        };
+        key_dict(py, counts)
     }
 
     #[getter]
     fn lengths_per_dataset<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let lengths = PyDict::new(py);
-        for (key, estimator) in self.lock().estimators() {
-            lengths.set_item(to_tuple(py, key)?, quantiles::sorted_values(py, estimator)?)?;
-        }
-        Ok(lengths)
+        let lengths: Result<Vec<_>> = {
+            let tracker = self.lock(py);
+            let known = tracker.estimators();
+            known
+                .map(|(key, estimator)| Ok((key.clone(), estimator.sorted_lengths()?)))
+                .collect()
+        };
+        let arrays = lengths?
+            .into_iter()
+            .map(|(key, n)| (key, PyArray1::from_vec(py, n)));
+        key_dict(py, arrays)
     }
 
     #[getter]
-    fn nbytes(&self) -> usize {
-        self.lock().nbytes()
+    fn nbytes(&self, py: Python<'_>) -> usize {
+        self.lock(py).nbytes()
     }
 
-    fn __eq__(&self, other: &Self) -> bool {
-        // Locking one tracker twice would wait for ever.
-        std::ptr::eq(self, other) || *self.lock() == *other.lock()
+    fn __eq__(&self, py: Python<'_>, other: &Self) -> bool {
+        if std::ptr::eq(self, other) {
+            return true;
+        }
+        // Never two locks at once: two threads could wait for each other.
+        let theirs = other.lock(py).clone();
+        *self.lock(py) == theirs
     }
 
-    fn __repr__(&self) -> String {
-        let tracker = self.lock();
-        let schedule = tracker.schedule();
-        format!(
-            "ToggleBudgetTracker(m={}, lambda_={:?}, percentile={:?}, warmup_steps={}, estimator={})",
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (schedule, lambda, percentile, pattern) = {
+            let tracker = self.lock(py);
+            (
+                tracker.schedule(),
+                tracker.lambda().value,
+                tracker.percentile(),
+                tracker.estimator().clone(),
+            )
+        };
+        let pattern = quantiles::pattern_object(py, &pattern)?;
+        Ok(format!(
+            "ToggleBudgetTracker(m={}, lambda_={lambda:?}, percentile={percentile:?}, \
+             warmup_steps={}, estimator={})",
             schedule.m,
-            tracker.lambda().value,
-            tracker.percentile(),
             schedule.warmup_steps,
-            quantiles::pattern_repr(tracker.estimator()),
-        )
+            pattern.repr()?,
+        ))
     }
 }
 
@@ -263,16 +295,20 @@ impl<'py> Columns<'py> {
     }
 }
 
-struct Update<'a>(&'a ToggleBudgetTracker);
+struct Update<'a, 'py> {
+    tracker: &'a ToggleBudgetTracker,
+    py: Python<'py>,
+}
 
-impl<'py> WithBatch<'py> for Update<'_> {
+impl<'py> WithBatch<'py> for Update<'_, 'py> {
     type Output = ();
 
     fn run<S: Score + Stored, Q: Real>(
         self,
         batch: &Batch<'_, PyKeys<'py>, View<'py, S>, Q>,
     ) -> PyResult<()> {
-        self.0.lock().update(batch)
+        let updated = self.tracker.lock(self.py).update(batch);
+        updated.map_err(|refusal| refusal.explain(batch.datasets))
     }
 }
 
@@ -289,10 +325,14 @@ impl<'py> WithBatch<'py> for NormalStep<'_, 'py> {
         self,
         batch: &Batch<'_, PyKeys<'py>, View<'py, S>, Q>,
     ) -> PyResult<Self::Output> {
-        let mut tracker = self.tracker.lock();
-        tracker.normal_step(self.step, batch)?;
-        let metrics = metrics(self.scores.py(), &tracker, false)?;
-        Ok((self.scores, metrics))
+        let py = self.scores.py();
+        let done = {
+            let mut tracker = self.tracker.lock(py);
+            let done = tracker.normal_step(self.step, batch);
+            done.map(|()| budget_metrics(&tracker))
+        };
+        let budgets = done.map_err(|refusal| refusal.explain(batch.datasets))?;
+        Ok((self.scores, metrics(py, false, budgets)?))
     }
 }
 
@@ -312,27 +352,40 @@ impl<'py> WithBatch<'py> for PenaltyStep<'_, 'py> {
     ) -> PyResult<Self::Output> {
         let shaped = PyArray1::<S>::zeros(self.py, batch.scores.len(), false);
         let mut slots: PyReadwriteArray1<'_, S> = shaped.readwrite();
-        let mut tracker = self.tracker.lock();
-        let kept_ratio = tracker.penalty_step(self.step, batch, self.k, slots.as_slice_mut()?)?;
-        let metrics = metrics(self.py, &tracker, true)?;
+        let done = {
+            let slots = slots.as_slice_mut()?;
+            let mut tracker = self.tracker.lock(self.py);
+            let done = tracker.penalty_step(self.step, batch, self.k, slots);
+            done.map(|kept_ratio| (kept_ratio, budget_metrics(&tracker)))
+        };
+        let (kept_ratio, budgets) = done.map_err(|refusal| refusal.explain(batch.datasets))?;
+        let metrics = metrics(self.py, true, budgets)?;
         metrics.set_item(pyo3::intern!(self.py, "toggle/mask_kept_ratio"), kept_ratio)?;
         drop(slots);
         Ok((shaped.into_any(), metrics))
     }
 }
 
-fn metrics<'py>(
-    py: Python<'py>,
-    tracker: &BudgetTracker,
+/// Names and values of the budgets of the last step.
+fn budget_metrics(tracker: &BudgetTracker) -> Vec<(String, f64)> {
+    let budgets = tracker.step_budgets();
+    budgets
+        .map(|(key, budget)| (format!("toggle/budget/{key}"), budget))
+        .collect()
+}
+
+fn metrics(
+    py: Python<'_>,
     is_penalty: bool,
-) -> PyResult<Bound<'py, PyDict>> {
+    budgets: Vec<(String, f64)>,
+) -> PyResult<Bound<'_, PyDict>> {
     let metrics = PyDict::new(py);
     metrics.set_item(
         pyo3::intern!(py, "toggle/length_penalty_phase"),
         i32::from(is_penalty),
     )?;
-    for (key, budget) in tracker.step_budgets() {
-        metrics.set_item(format!("toggle/budget/{key}"), budget)?;
+    for (name, budget) in budgets {
+        metrics.set_item(name, budget)?;
     }
     Ok(metrics)
 }

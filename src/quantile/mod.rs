@@ -10,7 +10,11 @@ mod p2;
 mod window;
 
 pub use estimator::Estimator;
+#[cfg(feature = "python")]
+pub(crate) use estimator::P2_MERGE;
 pub use exact::ExactQuantile;
+pub use gk::GkQuantile;
+pub use p2::P2Quantile;
 
 use crate::error::{Error, Result};
 
@@ -117,6 +121,18 @@ pub(crate) fn check_finite(values: &[f64]) -> Result<()> {
             index,
             values[index],
             "a finite number",
+        )),
+    }
+}
+
+/// The count once `more` values are in; up to 2^53 it is exact as an `f64`.
+pub(crate) fn check_count(argument: &'static str, count: u64, more: u64) -> Result<u64> {
+    match count.checked_add(more) {
+        Some(sum) if sum <= MAX_LENGTH => Ok(sum),
+        _ => Err(Error::value(
+            argument,
+            format_args!("{more} more after {count}"),
+            "at most 2**53 values in all",
         )),
     }
 }
