@@ -1,6 +1,8 @@
 //! The Greenwald-Khanna summary: every quantile, within a bound on the rank.
 
 mod summary;
+#[cfg(test)]
+mod tests;
 
 use super::{Merge, Quantile, Rank, check_count, check_finite, check_quantile, is_canonical};
 use crate::error::{Error, Result};
