@@ -1,5 +1,13 @@
 //! `GkQuantile` against a sorted array.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    reason = "small counts, exact results"
+)]
+
 mod streams;
 
 use proptest::prelude::*;

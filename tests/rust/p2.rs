@@ -1,6 +1,16 @@
 //! `P2Quantile` against the paper, its algorithm written down once more, and
 //! a sorted array.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::many_single_char_names,
+    reason = "small counts, exact results, the paper's own names"
+)]
+
 mod streams;
 
 use proptest::prelude::*;
@@ -43,7 +53,7 @@ fn paper(p: f64, values: &[f64]) -> ([f64; 5], [i64; 5]) {
             *n += 1;
         }
         for i in 1..4 {
-            let desired = 1.0 + j as f64 * [0.0, p / 2.0, p, (1.0 + p) / 2.0, 1.0][i];
+            let desired = 1.0 + j as f64 * [0.0, p / 2.0, p, f64::midpoint(1.0, p), 1.0][i];
             let d = desired - n[i] as f64;
             let gap = |k: usize| (n[k] - n[i]) as f64;
             if d >= 1.0 && gap(i + 1) > 1.0 || d <= -1.0 && gap(i - 1) < -1.0 {

@@ -17,14 +17,14 @@ fn check(sketch: &GkQuantile) {
 }
 
 /// Values that fall evenly into the gap where the least is known of ranks.
-fn widest_gap(sketch: &GkQuantile, n: usize) -> Vec<f64> {
+fn widest_gap(sketch: &GkQuantile, n: u32) -> Vec<f64> {
     let (tuples, _) = sketch.parts();
     let gap = tuples
         .windows(2)
         .max_by_key(|pair| pair[1].g + pair[1].delta);
     let (low, high) = gap.map_or((0.0, 1e300), |pair| (pair[0].value, pair[1].value));
-    let step = (high - low) / (n + 1) as f64;
-    (1..=n).map(|i| low + step * i as f64).collect()
+    let step = (high - low) / f64::from(n + 1);
+    (1..=n).map(|i| low + step * f64::from(i)).collect()
 }
 
 /// Feeds and asks it in every way; fails by a panic or a strange answer.
@@ -49,7 +49,7 @@ proptest! {
     #[test]
     fn invariants_hold_where_it_hurts_most(
         epsilon in prop::sample::select(&[0.5, 0.1, 0.02, 0.005][..]),
-        batch in 1..600_usize,
+        batch in 1..600_u32,
         halves in any::<bool>(),
     ) {
         let mut sketch = GkQuantile::new(epsilon).unwrap();
