@@ -1,0 +1,4 @@
+//! The crate's integration tests: one program, so that it is linked once.
+
+#[cfg(feature = "traces")]
+mod traces;
