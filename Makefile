@@ -59,8 +59,8 @@ bench: $(VENV)/.wheel ## Criterion benchmarks, then whole calls from Python
 dist: $(VENV)/.wheel ## Wheel and sdist in dist/, each tried in an empty environment
 	rm -rf dist && mkdir dist
 	cp $(WHEELS)/*.whl dist/
-	$(BIN)/maturin sdist --quiet --out dist
-	$(BIN)/python tools/check_wheel.py dist/*.whl
+	$(BIN)/maturin sdist --out dist
+	$(BIN)/python tools/check_dist.py dist/*
 	$(call try_alone,dist/*.whl)
 	$(call try_alone,dist/*.tar.gz)
 

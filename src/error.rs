@@ -89,7 +89,7 @@ impl Error {
 }
 
 /// Shorthand for a result with this crate's [`Error`].
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 struct Place<'a>(&'a str, Option<usize>);
 

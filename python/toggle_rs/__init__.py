@@ -1,5 +1,5 @@
 """Toggle reward shaping for reinforcement learning on language models."""
 
-from ._core import __version__
+from ._core import CheckpointError, ExactQuantile, ToggleBudgetTracker, __version__
 
-__all__ = ["__version__"]
+__all__ = ["CheckpointError", "ExactQuantile", "ToggleBudgetTracker", "__version__"]

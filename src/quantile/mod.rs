@@ -1,11 +1,15 @@
 //! Streaming quantile estimators.
 
 mod decay;
+mod estimator;
 mod exact;
 mod gk;
 mod interpolate;
 mod p2;
 mod window;
+
+pub use estimator::Estimator;
+pub use exact::ExactQuantile;
 
 use crate::error::{Error, Result};
 

@@ -111,11 +111,13 @@ impl Rollouts {
     }
 
     /// Number of rollouts.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.step.len()
     }
 
     /// Whether there is none.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.step.is_empty()
     }
