@@ -72,6 +72,15 @@ impl Error {
         }
     }
 
+    /// The same error about another name of the argument.
+    #[must_use]
+    pub(crate) fn about(mut self, name: &'static str) -> Self {
+        if let Self::Value { argument, .. } | Self::Type { argument, .. } = &mut self {
+            *argument = name;
+        }
+        self
+    }
+
     /// A [`Error::Value`] about one element of an argument.
     pub fn value_at(
         argument: &'static str,

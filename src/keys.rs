@@ -158,6 +158,12 @@ impl KeyTable {
             .unwrap_or(Self::UNKNOWN)
     }
 
+    /// The id of a key that is kept elsewhere, or [`Self::UNKNOWN`].
+    pub fn find(&self, key: &DatasetKey) -> u32 {
+        let names: Vec<&str> = key.names().collect();
+        self.get(KeyRef::Many(&names))
+    }
+
     /// Its id, a new one where it has none.
     pub fn intern(&mut self, key: KeyRef<'_>) -> u32 {
         let known = self.get(key);

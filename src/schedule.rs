@@ -54,6 +54,44 @@ impl Schedule {
     }
 }
 
+/// Watches the steps that come in for a stride that hides one of the phases.
+///
+/// Trainers may come at a stride of steps; where it is a multiple of `2 m` they
+/// see one phase only. No part of any state.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StepWatch {
+    last: Option<u64>,
+    /// Greatest common divisor of the differences of the steps seen.
+    stride: u64,
+    differences: u32,
+}
+
+impl StepWatch {
+    /// Differences that must agree before anything is said.
+    const ENOUGH: u32 = 3;
+
+    /// Notes a step. The stride of the steps so far, once there are enough of
+    /// them and it is a multiple of the period `2 m`.
+    pub fn note(&mut self, step: u64, schedule: Schedule) -> Option<u64> {
+        let last = self.last.replace(step)?;
+        if last == step {
+            return None;
+        }
+        self.stride = gcd(self.stride, last.abs_diff(step));
+        self.differences += 1;
+        let period = schedule.m.checked_mul(2).filter(|&period| period > 0)?;
+        let is_hiding = self.differences == Self::ENOUGH && self.stride.is_multiple_of(period);
+        is_hiding.then_some(self.stride)
+    }
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 /// `lambda_`: any finite number.
 pub(crate) fn check_lambda(lambda: f64) -> Result<()> {
     if lambda.is_finite() {

@@ -22,6 +22,9 @@ pub trait Score: Copy + PartialEq {
 
     /// `self * false` in NumPy: zero, with the sign of `self` where it has one.
     fn zeroed(self) -> Self;
+
+    /// `min(self, 0)`.
+    fn capped_at_zero(self) -> Self;
 }
 
 macro_rules! float_score {
@@ -39,6 +42,10 @@ macro_rules! float_score {
             #[inline]
             fn zeroed(self) -> Self {
                 self * 0.0
+            }
+            #[inline]
+            fn capped_at_zero(self) -> Self {
+                self.min(0.0)
             }
         }
     )*};
@@ -65,6 +72,10 @@ macro_rules! integer_score {
             fn zeroed(self) -> Self {
                 0
             }
+            #[inline]
+            fn capped_at_zero(self) -> Self {
+                self.min(0)
+            }
         }
     )*};
 }
@@ -82,6 +93,10 @@ impl Score for bool {
     }
     #[inline]
     fn zeroed(self) -> Self {
+        false
+    }
+    #[inline]
+    fn capped_at_zero(self) -> Self {
         false
     }
 }

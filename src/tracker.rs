@@ -1,6 +1,6 @@
 //! The core of the drop-in for open-instruct's `ToggleBudgetTracker`.
 
-use crate::budget::Budgets;
+use crate::budget::{Budgets, Freeze, Rule};
 use crate::column::{Column, Lengths};
 use crate::error::{Error, Result};
 use crate::keys::{DatasetKey, KeyRef, KeySource};
@@ -47,7 +47,7 @@ pub struct Batch<'a, K: ?Sized, C: ?Sized, Q> {
 ///     max_score: 1.0,
 /// };
 /// let mut shaped = [0.0; 4];
-/// let kept = tracker.penalty_step(&batch, 4, &mut shaped)?;
+/// let kept = tracker.penalty_step(1, &batch, 4, &mut shaped)?;
 /// assert_eq!(shaped, [1.0, 1.0, 0.0, 0.0]); // the budget is 200
 /// assert_eq!(kept, 0.5);
 /// # Ok::<(), toggle_rs::Error>(())
@@ -96,7 +96,13 @@ impl BudgetTracker {
                 value: lambda,
                 strong: false,
             },
-            budgets: Budgets::new(estimator, percentile)?,
+            budgets: Budgets::new(Rule {
+                pattern: estimator,
+                percentile,
+                min_samples: 1,
+                freeze: Freeze::Never,
+                warmup_steps: 0,
+            })?,
             scratch: Scratch::default(),
         })
     }
@@ -129,7 +135,7 @@ impl BudgetTracker {
     /// The percentile of correct lengths that is the budget.
     #[must_use]
     pub fn percentile(&self) -> f64 {
-        self.budgets.percentile()
+        self.budgets.rule().percentile
     }
 
     /// # Errors
@@ -147,13 +153,13 @@ impl BudgetTracker {
     /// The empty estimator that each new dataset begins with.
     #[must_use]
     pub fn estimator(&self) -> &Estimator {
-        self.budgets.pattern()
+        &self.budgets.rule().pattern
     }
 
     /// The datasets with at least one correct response, and their estimators,
     /// in order of appearance.
     pub fn estimators(&self) -> impl Iterator<Item = (&DatasetKey, &Estimator)> {
-        self.budgets.iter()
+        self.budgets.estimators()
     }
 
     /// The datasets of the last step in order of first appearance, with their
@@ -183,11 +189,28 @@ impl BudgetTracker {
         S: Score,
         Q: Real,
     {
+        self.update_at(None, batch)
+    }
+
+    fn update_at<K, C, S, Q>(
+        &mut self,
+        step: Option<u64>,
+        batch: &Batch<'_, K, C, Q>,
+    ) -> Result<(), K::Error>
+    where
+        K: KeySource + ?Sized,
+        C: Column<S> + ?Sized,
+        S: Score,
+        Q: Real,
+    {
         let known = self.budgets.len();
         if let Err(error) = self.check(batch) {
             self.budgets.truncate(known);
             self.scratch.forget_batch();
             return Err(error);
+        }
+        if let Some(step) = step {
+            self.budgets.tick_to(step);
         }
         for start in (0..batch.scores.len()).step_by(CHUNK) {
             self.reload(batch, start)?;
@@ -206,14 +229,18 @@ impl BudgetTracker {
     ///
     /// # Errors
     /// As [`Self::update`].
-    pub fn normal_step<K, C, S, Q>(&mut self, batch: &Batch<'_, K, C, Q>) -> Result<(), K::Error>
+    pub fn normal_step<K, C, S, Q>(
+        &mut self,
+        step: u64,
+        batch: &Batch<'_, K, C, Q>,
+    ) -> Result<(), K::Error>
     where
         K: KeySource + ?Sized,
         C: Column<S> + ?Sized,
         S: Score,
         Q: Real,
     {
-        self.update(batch)?;
+        self.update_at(Some(step), batch)?;
         self.scratch.look_up_limits(&self.budgets);
         Ok(())
     }
@@ -227,6 +254,7 @@ impl BudgetTracker {
     /// As [`Self::update`], and where `k` does not divide the batch.
     pub fn penalty_step<K, C, S, Q>(
         &mut self,
+        step: u64,
         batch: &Batch<'_, K, C, Q>,
         k: usize,
         shaped: &mut [S],
@@ -240,7 +268,7 @@ impl BudgetTracker {
         let samples = batch.scores.len();
         check_groups(samples, k)?;
         check_len("shaped", shaped.len(), samples)?;
-        self.normal_step(batch)?;
+        self.normal_step(step, batch)?;
 
         let mut kept = 0_usize;
         let mut enforced = false;

@@ -115,7 +115,11 @@ fn kind_and_size(array: &Bound<'_, PyUntypedArray>) -> Option<(u8, usize)> {
 }
 
 /// Says why an array cannot be read.
-fn bad_dtype(argument: &'static str, array: &Bound<'_, PyUntypedArray>, expected: &str) -> PyErr {
+pub(super) fn bad_dtype(
+    argument: &'static str,
+    array: &Bound<'_, PyUntypedArray>,
+    expected: &str,
+) -> PyErr {
     let dtype = array.dtype();
     let name = dtype.to_string();
     let expected = match dtype.is_native_byteorder() {
@@ -134,7 +138,7 @@ fn bad_dtype(argument: &'static str, array: &Bound<'_, PyUntypedArray>, expected
 }
 
 /// The object itself if it is an array, else what `np.asarray` makes of it.
-fn as_array<'py>(
+pub(super) fn as_array<'py>(
     argument: &'static str,
     object: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
@@ -171,23 +175,26 @@ pub(super) enum Scores<'py> {
 
 impl<'py> Scores<'py> {
     pub fn new(object: &Bound<'py, PyAny>) -> PyResult<Self> {
-        const NAME: &str = "scores";
-        let array = &as_array(NAME, object)?;
+        Self::typed("scores", &as_array("scores", object)?)
+    }
+
+    /// The same for an array of another name.
+    pub fn typed(argument: &'static str, array: &Bound<'py, PyUntypedArray>) -> PyResult<Self> {
         Ok(match kind_and_size(array) {
-            Some((b'f', 8)) => Self::F64(View::new(NAME, array)?),
-            Some((b'f', 4)) => Self::F32(View::new(NAME, array)?),
-            Some((b'i', 8)) => Self::I64(View::new(NAME, array)?),
-            Some((b'i', 4)) => Self::I32(View::new(NAME, array)?),
-            Some((b'i', 2)) => Self::I16(View::new(NAME, array)?),
-            Some((b'i', 1)) => Self::I8(View::new(NAME, array)?),
-            Some((b'u', 8)) => Self::U64(View::new(NAME, array)?),
-            Some((b'u', 4)) => Self::U32(View::new(NAME, array)?),
-            Some((b'u', 2)) => Self::U16(View::new(NAME, array)?),
-            Some((b'u', 1)) => Self::U8(View::new(NAME, array)?),
-            Some((b'b', 1)) => Self::Bool(View::new(NAME, array)?),
+            Some((b'f', 8)) => Self::F64(View::new(argument, array)?),
+            Some((b'f', 4)) => Self::F32(View::new(argument, array)?),
+            Some((b'i', 8)) => Self::I64(View::new(argument, array)?),
+            Some((b'i', 4)) => Self::I32(View::new(argument, array)?),
+            Some((b'i', 2)) => Self::I16(View::new(argument, array)?),
+            Some((b'i', 1)) => Self::I8(View::new(argument, array)?),
+            Some((b'u', 8)) => Self::U64(View::new(argument, array)?),
+            Some((b'u', 4)) => Self::U32(View::new(argument, array)?),
+            Some((b'u', 2)) => Self::U16(View::new(argument, array)?),
+            Some((b'u', 1)) => Self::U8(View::new(argument, array)?),
+            Some((b'b', 1)) => Self::Bool(View::new(argument, array)?),
             _ => {
                 return Err(bad_dtype(
-                    NAME,
+                    argument,
                     array,
                     "float64, float32, an integer dtype or bool",
                 ));

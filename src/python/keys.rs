@@ -10,29 +10,32 @@ use crate::keys::{DatasetKey, KeyRef, KeySource};
 
 const KEY: &str = "a str, or a list or tuple of str";
 
-/// The argument `datasets`: one key per sample.
+/// An argument with one key per sample.
 ///
 /// Reading it runs no Python code, so nothing can change it, or the tracker,
 /// while a call is under way.
-pub(super) struct PyKeys<'py>(Bound<'py, PyList>);
+pub(super) struct PyKeys<'py> {
+    argument: &'static str,
+    keys: Bound<'py, PyList>,
+}
 
 impl<'py> PyKeys<'py> {
-    pub fn new(datasets: &Bound<'py, PyAny>) -> PyResult<Self> {
-        const KEYS: &str = "a list, tuple or 1-D NumPy array with one dataset key per sample";
-        if let Ok(list) = datasets.cast::<PyList>() {
-            return Ok(Self(list.clone()));
-        }
-        if let Ok(tuple) = datasets.cast::<PyTuple>() {
-            return Ok(Self(tuple.to_list()));
-        }
-        if let Ok(array) = datasets.cast::<PyUntypedArray>() {
-            if array.ndim() == 1 {
-                return Ok(Self(array.call_method0("tolist")?.cast_into()?));
+    pub fn new(argument: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
+        const KEYS: &str = "a list, tuple or 1-D NumPy array with one key per sample";
+        let keys = if let Ok(list) = object.cast::<PyList>() {
+            list.clone()
+        } else if let Ok(tuple) = object.cast::<PyTuple>() {
+            tuple.to_list()
+        } else if let Ok(array) = object.cast::<PyUntypedArray>() {
+            if array.ndim() != 1 {
+                let value = format!("an array of {} dimensions", array.ndim());
+                return Err(Error::value(argument, value, KEYS).into());
             }
-            let value = format!("an array of {} dimensions", array.ndim());
-            return Err(Error::value("datasets", value, KEYS).into());
-        }
-        Err(wrong_type("datasets", None, datasets, KEYS))
+            array.call_method0("tolist")?.cast_into()?
+        } else {
+            return Err(wrong_type(argument, None, object, KEYS));
+        };
+        Ok(Self { argument, keys })
     }
 }
 
@@ -40,7 +43,7 @@ impl KeySource for PyKeys<'_> {
     type Error = PyErr;
 
     fn len(&self) -> usize {
-        self.0.len()
+        self.keys.len()
     }
 
     fn resolve(
@@ -54,14 +57,14 @@ impl KeySource for PyKeys<'_> {
         const SLOTS: usize = 64;
         let mut recent = [(std::ptr::null_mut(), 0); SLOTS];
         for (index, slot) in (start..).zip(ids) {
-            let object = self.0.get_item(index)?;
+            let object = self.keys.get_item(index)?;
             let address = object.as_ptr();
             // Objects are 16 bytes apart at least.
             let known = &mut recent[address as usize / 16 % SLOTS];
             if known.0 != address {
                 *known = (
                     address,
-                    with_key("datasets", Some(index), &object, &mut id)?,
+                    with_key(self.argument, Some(index), &object, &mut id)?,
                 );
             }
             *slot = known.1;

@@ -1,10 +1,13 @@
 //! The Python module `toggle_rs._core`; the only place that names pyo3.
 
 mod arrays;
+mod batch;
+mod convert;
 mod errors;
 mod keys;
 mod numbers;
 mod quantiles;
+mod toggle;
 mod traces;
 mod tracker;
 
@@ -16,6 +19,8 @@ mod _core {
     use super::errors::CheckpointError;
     #[pymodule_export]
     use super::quantiles::ExactQuantile;
+    #[pymodule_export]
+    use super::toggle::{Shaped, Toggle};
     #[pymodule_export]
     use super::traces::{Rollouts, TraceError, read_traces};
     #[pymodule_export]

@@ -47,6 +47,14 @@ pub(super) struct MaxScore {
 }
 
 impl MaxScore {
+    /// A Python number that is finite and > 0.
+    pub fn python(value: f64) -> Self {
+        Self {
+            value,
+            width: Width::Weak,
+        }
+    }
+
     pub fn new(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let value = real(argument, object)?;
         check_max_score(argument, value)?;

@@ -68,3 +68,7 @@ pub(super) fn sorted_values<'py>(
     }
     Ok(PyArray1::from_vec(py, values))
 }
+
+pub(super) fn pattern_object<'py>(py: Python<'py>, _e: &Estimator) -> PyResult<Bound<'py, PyAny>> {
+    Ok(pyo3::types::PyString::new(py, "exact").into_any())
+}

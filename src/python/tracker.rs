@@ -115,7 +115,7 @@ impl ToggleBudgetTracker {
         max_possible_score: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let columns = Columns {
-            datasets: PyKeys::new(datasets)?,
+            datasets: PyKeys::new("datasets", datasets)?,
             lengths: PyLengths::new("lengths", lengths)?,
             max_score: MaxScore::new("max_possible_score", max_possible_score)?,
         };
@@ -137,7 +137,7 @@ impl ToggleBudgetTracker {
         }
         let step = numbers::count("step", step)?;
         let columns = Columns {
-            datasets: PyKeys::new(datasets)?,
+            datasets: PyKeys::new("datasets", datasets)?,
             lengths: PyLengths::new("sequence_lengths", sequence_lengths)?,
             max_score: MaxScore::new("max_possible_score", max_possible_score)?,
         };
@@ -149,12 +149,14 @@ impl ToggleBudgetTracker {
             let step = PenaltyStep {
                 tracker: self,
                 py: scores.py(),
+                step,
                 k,
             };
             with_scores!(columns_scores, view => columns.with_batch(&view, step))
         } else {
             let step = NormalStep {
                 tracker: self,
+                step,
                 scores,
             };
             with_scores!(columns_scores, view => columns.with_batch(&view, step))
@@ -276,6 +278,7 @@ impl<'py> WithBatch<'py> for Update<'_> {
 
 struct NormalStep<'a, 'py> {
     tracker: &'a ToggleBudgetTracker,
+    step: u64,
     scores: Bound<'py, PyAny>,
 }
 
@@ -287,7 +290,7 @@ impl<'py> WithBatch<'py> for NormalStep<'_, 'py> {
         batch: &Batch<'_, PyKeys<'py>, View<'py, S>, Q>,
     ) -> PyResult<Self::Output> {
         let mut tracker = self.tracker.lock();
-        tracker.normal_step(batch)?;
+        tracker.normal_step(self.step, batch)?;
         let metrics = metrics(self.scores.py(), &tracker, false)?;
         Ok((self.scores, metrics))
     }
@@ -296,6 +299,7 @@ impl<'py> WithBatch<'py> for NormalStep<'_, 'py> {
 struct PenaltyStep<'a, 'py> {
     tracker: &'a ToggleBudgetTracker,
     py: Python<'py>,
+    step: u64,
     k: usize,
 }
 
@@ -309,7 +313,7 @@ impl<'py> WithBatch<'py> for PenaltyStep<'_, 'py> {
         let shaped = PyArray1::<S>::zeros(self.py, batch.scores.len(), false);
         let mut slots: PyReadwriteArray1<'_, S> = shaped.readwrite();
         let mut tracker = self.tracker.lock();
-        let kept_ratio = tracker.penalty_step(batch, self.k, slots.as_slice_mut()?)?;
+        let kept_ratio = tracker.penalty_step(self.step, batch, self.k, slots.as_slice_mut()?)?;
         let metrics = metrics(self.py, &tracker, true)?;
         metrics.set_item(pyo3::intern!(self.py, "toggle/mask_kept_ratio"), kept_ratio)?;
         drop(slots);

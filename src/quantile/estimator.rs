@@ -12,12 +12,47 @@ pub enum Estimator {
 }
 
 impl Estimator {
-    /// Records one length, already known to be at most `MAX_LENGTH`.
+    /// Its class, as users name it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Exact(_) => "ExactQuantile",
+        }
+    }
+
+    /// Whether its answers depend on the step at which a length came.
+    #[must_use]
+    pub fn needs_clock(&self) -> bool {
+        false
+    }
+
+    /// Records one length, already known to be at most `MAX_LENGTH`, at a step.
     #[inline]
-    pub(crate) fn insert(&mut self, length: u64) -> Result<()> {
+    pub(crate) fn insert(&mut self, length: u64, _step: Option<u64>) -> Result<()> {
         match self {
             Self::Exact(exact) => exact.insert(length),
         }
+    }
+
+    /// Records the lengths of a step, which come in ascending order.
+    pub(crate) fn update(&mut self, lengths: &[u64], _step: u64) -> Result<()> {
+        match self {
+            Self::Exact(exact) => exact.update(lengths),
+        }
+    }
+
+    /// What `ask` answers once the lengths of a step are recorded; they are not.
+    pub(crate) fn with<T>(
+        &mut self,
+        lengths: &[u64],
+        step: u64,
+        ask: impl FnOnce(&Self) -> T,
+    ) -> T {
+        let mut later = self.clone();
+        // An estimator that cannot take them in answers without them, as it
+        // will then.
+        let _ = later.update(lengths, step);
+        ask(&later)
     }
 
     /// Number of lengths recorded.
@@ -38,11 +73,11 @@ impl Estimator {
         }
     }
 
-    /// Bytes that it holds.
+    /// Bytes that it holds beside itself.
     #[must_use]
-    pub fn nbytes(&self) -> usize {
+    pub fn heap_bytes(&self) -> usize {
         match self {
-            Self::Exact(exact) => exact.nbytes(),
+            Self::Exact(exact) => exact.nbytes() - size_of::<ExactQuantile>(),
         }
     }
 

@@ -1,79 +1,223 @@
-//! Stand-in until the real one is merged.
-use super::*;
-use std::collections::BTreeMap;
-/// x
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ExactQuantile(BTreeMap<u64, u64>, u64);
+//! The exact quantile of lengths, by counting.
+
+use super::histogram::Histogram;
+use super::interpolate::{Position, lerp};
+use super::{MAX_LENGTH, Merge, Quantile, Rank, check_lengths, check_quantile};
+use crate::error::{Error, Result};
+
+/// The exact quantile of all lengths seen: `numpy.percentile`, method
+/// "linear", bit for bit.
+///
+/// Lengths are small integers, so it counts each one: a value costs about as
+/// much as `histogram[value] += 1`, a quantile 100-300 ns, whatever the number
+/// of values seen. Memory follows the number of *distinct* lengths: about 8
+/// bytes for each while they are few, at most about 16, and 4 once they are
+/// dense.
+///
+/// Lengths are integers in `0..=2^53`. Merging and removing are exact, and two
+/// of them are equal when they hold the same counts.
+///
+/// ```
+/// use toggle_rs::quantile::{ExactQuantile, Quantile};
+///
+/// let mut lengths = ExactQuantile::new();
+/// lengths.update(&[10, 20, 30, 40])?;
+/// assert_eq!(lengths.percentile(50.0)?, Some(25.0));
+/// assert_eq!(lengths.max(), Some(40));
+/// # Ok::<(), toggle_rs::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct ExactQuantile {
+    count: u64,
+    histogram: Histogram<u64>,
+}
+
 impl ExactQuantile {
-    /// x
+    /// An empty one.
+    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
-    /// x
-    pub fn insert(&mut self, v: u64) -> Result<()> {
-        *self.0.entry(v).or_default() += 1;
-        self.1 += 1;
+
+    /// The one that holds `counts`: pairs of a value and how often it was
+    /// seen, values ascending.
+    ///
+    /// # Errors
+    /// [`Error::Value`] when values do not ascend or are above
+    /// [`MAX_LENGTH`], when a count is 0, or when the counts sum up to more
+    /// than a `u64` holds.
+    pub fn from_counts(counts: impl IntoIterator<Item = (u64, u64)>) -> Result<Self> {
+        let mut new = Self::new();
+        let mut least = 0;
+        for (index, (value, count)) in counts.into_iter().enumerate() {
+            if value < least {
+                return Err(Error::value_at("counts", index, value, "ascending values"));
+            }
+            if count == 0 {
+                return Err(Error::value_at(
+                    "counts",
+                    index,
+                    count,
+                    "a count of at least 1",
+                ));
+            }
+            new.add(value, count)?;
+            least = value + 1;
+        }
+        Ok(new)
+    }
+
+    /// Records one value.
+    ///
+    /// # Errors
+    /// [`Error::Value`] when it is above [`MAX_LENGTH`].
+    #[inline]
+    pub fn insert(&mut self, value: u64) -> Result<()> {
+        self.add(value, 1)
+    }
+
+    /// Records a value `count` times.
+    ///
+    /// # Errors
+    /// [`Error::Value`] when the value is above [`MAX_LENGTH`], or when the
+    /// total count would pass `u64::MAX`.
+    #[inline]
+    pub fn add(&mut self, value: u64, count: u64) -> Result<()> {
+        if value > MAX_LENGTH {
+            check_lengths(&[value])?;
+        }
+        let total = self.total_with(count)?;
+        if count > 0 {
+            self.histogram.add(value, count);
+            self.count = total;
+        }
         Ok(())
     }
-    /// x
-    pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.0.iter().map(|(a, b)| (*a, *b))
+
+    /// Records values that are already known to be at most [`MAX_LENGTH`].
+    ///
+    /// # Errors
+    /// [`Error::Value`] when the total count would pass `u64::MAX`; nothing
+    /// has been recorded then.
+    #[inline]
+    pub(crate) fn extend_checked(
+        &mut self,
+        values: impl ExactSizeIterator<Item = u64>,
+    ) -> Result<()> {
+        self.count = self.total_with(values.len() as u64)?;
+        self.histogram.add_all(values, 1);
+        Ok(())
+    }
+
+    /// Forgets one occurrence of `value`; `false`, and nothing changed, when
+    /// there is none.
+    pub fn remove(&mut self, value: u64) -> bool {
+        let removed = self.histogram.remove(value);
+        self.count -= u64::from(removed);
+        removed
+    }
+
+    /// Values and how often each was seen, ascending.
+    pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.histogram.iter()
+    }
+
+    #[inline]
+    fn total_with(&self, more: u64) -> Result<u64> {
+        self.count
+            .checked_add(more)
+            .ok_or_else(|| Error::value("count", more, "a total count of at most 2**64 - 1"))
     }
 }
+
 impl Quantile for ExactQuantile {
     type Value = u64;
+
     fn update(&mut self, values: &[u64]) -> Result<()> {
-        for v in values {
-            self.insert(*v)?;
-        }
-        Ok(())
+        check_lengths(values)?;
+        self.extend_checked(values.iter().copied())
     }
+
     fn count(&self) -> u64 {
-        self.1
+        self.count
     }
+
     fn min(&self) -> Option<u64> {
-        None
+        self.histogram.first_from(0).map(|(value, _)| value)
     }
+
     fn max(&self) -> Option<u64> {
-        None
+        self.histogram
+            .select(|through| through == self.count)
+            .map(|(value, _)| value)
     }
-    fn nbytes(&self) -> usize {
-        0
-    }
+
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "lengths up to 2^53 are exact in f64"
+    )]
     fn quantile(&self, q: f64) -> Result<Option<f64>> {
         check_quantile(q)?;
-        if self.1 == 0 {
+        if self.count == 0 {
             return Ok(None);
         }
-        let p = interpolate::Position::of(q, self.1);
-        let at = |r: u64| {
-            let mut c = 0;
-            for (v, n) in &self.0 {
-                c += n;
-                if c > r {
-                    return *v as f64;
-                }
-            }
-            f64::NAN
+        let Position { lower, fraction } = Position::of(q, self.count);
+        let Some((a, through)) = self.histogram.select(|through| through > lower) else {
+            return Ok(None);
         };
-        Ok(Some(interpolate::lerp(
-            at(p.lower),
-            at((p.lower + 1).min(self.1 - 1)),
-            p.fraction,
-        )))
-    }
-}
-impl Rank for ExactQuantile {
-    fn rank(&self, _v: f64) -> Result<Option<f64>> {
-        Ok(None)
-    }
-}
-impl Merge for ExactQuantile {
-    fn merge(&mut self, o: &Self) -> Result<()> {
-        for (v, n) in &o.0 {
-            *self.0.entry(*v).or_default() += n;
+        if fraction == 0.0 || through > lower + 1 {
+            return Ok(Some(a as f64));
         }
-        self.1 += o.1;
+        let b = self
+            .histogram
+            .first_from(a + 1)
+            .map_or(a, |(value, _)| value);
+        Ok(Some(lerp(a as f64, b as f64, fraction)))
+    }
+
+    fn nbytes(&self) -> usize {
+        size_of::<Self>() + self.histogram.heap_bytes()
+    }
+}
+
+impl Rank for ExactQuantile {
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`value` is clamped to the lengths first; the fraction is f64"
+    )]
+    fn rank(&self, value: f64) -> Result<Option<f64>> {
+        if value.is_nan() {
+            return Err(Error::value("value", value, "a number"));
+        }
+        if self.count == 0 {
+            return Ok(None);
+        }
+        if value < 0.0 {
+            return Ok(Some(0.0));
+        }
+        let through = self
+            .histogram
+            .weight_through(value.min(MAX_LENGTH as f64) as u64);
+        Ok(Some(through as f64 / self.count as f64))
+    }
+}
+
+impl Merge for ExactQuantile {
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        self.count = self.total_with(other.count)?;
+        for (value, count) in other.counts() {
+            self.histogram.add(value, count);
+        }
         Ok(())
     }
 }
+
+impl PartialEq for ExactQuantile {
+    fn eq(&self, other: &Self) -> bool {
+        self.count == other.count && self.counts().eq(other.counts())
+    }
+}
+
+impl Eq for ExactQuantile {}

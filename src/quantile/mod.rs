@@ -4,6 +4,7 @@ mod decay;
 mod estimator;
 mod exact;
 mod gk;
+mod histogram;
 mod interpolate;
 mod p2;
 mod window;

@@ -1,4 +1,0 @@
-//! The crate's integration tests: one program, so that it is linked once.
-
-#[cfg(feature = "traces")]
-mod traces;
