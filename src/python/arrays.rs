@@ -237,7 +237,11 @@ pub(super) fn object_at<'py>(
     if index >= array.len() {
         return Err(PyIndexError::new_err("array index out of range"));
     }
-    #[allow(clippy::cast_possible_wrap, reason = "NumPy keeps sizes within isize")]
+    #[allow(
+        clippy::cast_possible_wrap,
+        clippy::cast_ptr_alignment,
+        reason = "NumPy keeps sizes within isize; the read is an unaligned one"
+    )]
     let offset = index as isize * array.strides()[0];
     // SAFETY: the array is alive and has more than `index` objects; the GIL is
     // held. NumPy leaves a null pointer where no object was ever written.
