@@ -173,6 +173,19 @@ def test_float32_is_summed_in_float32() -> None:
         check_batch(batch)
 
 
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8"])
+def test_every_kind_of_lambda(dtype: str, kind: type) -> None:
+    """Beside a float32 accuracy a Python float is rounded, a np.float64 widens it."""
+    batch = one_batch(6, 300, 3)
+    batch.scores = (batch.scores * np.random.default_rng(6).integers(1, 8, 300)).astype(dtype)
+    batch.max_possible_score = np.float32(7) if dtype == "int8" else 7.0
+    for at in (batch.scores / batch.max_possible_score).reshape(-1, 3).mean(axis=-1)[:20]:
+        for near in (float(at), np.nextafter(float(at), -1), np.nextafter(float(at), 2)):
+            batch.lambda_ = kind(near)
+            check_batch(batch)
+
+
 @pytest.mark.parametrize("group", [1, 4])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_sign_of_zero(dtype: str, group: int) -> None:
