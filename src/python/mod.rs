@@ -5,6 +5,7 @@ mod batch;
 mod convert;
 mod errors;
 mod keys;
+mod lengths;
 mod numbers;
 mod quantiles;
 mod toggle;
@@ -23,10 +24,14 @@ mod _core {
     use super::toggle::{Shaped, Toggle};
     #[pymodule_export]
     use super::tracker::ToggleBudgetTracker;
+    use numpy::PyArrayMethods;
     use pyo3::prelude::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // The first borrow of an array looks up NumPy's part in it; that is not
+        // to happen under a lock.
+        drop(numpy::PyArray1::<f64>::zeros(module.py(), 1, false).readwrite());
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

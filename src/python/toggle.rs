@@ -1,5 +1,6 @@
 //! The Python class `Toggle`, and what it gives back.
 
+use std::ffi::CString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use numpy::PyArray1;
@@ -8,16 +9,16 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyString, PyType};
 
-use super::arrays::{PyLengths, Scores, Stored, View, with_scores};
+use super::arrays::{Array, Scores, Stored, with_scores};
 use super::batch::{correct_mask, groups_of};
-use super::keys::{PyKeys, key_dict, with_key};
+use super::convert::Like;
+use super::keys::{PyKeys, Refusal, key_dict, with_key};
+use super::lengths::LengthArgument;
 use super::numbers::Given;
-use super::{convert, numbers, quantiles};
+use super::{numbers, quantiles};
 use crate::Error;
 use crate::budget::Freeze;
-use crate::groups::Groups;
 use crate::schedule::Phase;
-use crate::shaping::Score;
 use crate::toggle::{Batch, Metrics, Penalty, Settings, Shaped as CoreShaped, Toggle as Core};
 
 /// Toggle reward shaping (Kimi K2.5 technical report, arXiv 2602.02276, its section on
@@ -167,8 +168,13 @@ impl Toggle {
         text_signature = "(self, /, datasets, lengths, scores=None, *, correct=None, \
             max_score=1.0, step=None)",
     )]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the arguments of the Python method"
+    )]
     fn observe(
         &self,
+        py: Python<'_>,
         datasets: &Bound<'_, PyAny>,
         lengths: &Bound<'_, PyAny>,
         scores: Option<&Bound<'_, PyAny>>,
@@ -177,15 +183,25 @@ impl Toggle {
         step: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let step = step.map(|step| numbers::count("step", step)).transpose()?;
-        let scores = scores.map(Scores::new).transpose()?;
+        let scores = scores
+            .map(|scores| Array::new("scores", scores))
+            .transpose()?;
         let correct = correct_mask(correct, scores.as_ref(), &max_score)?;
-        let batch = Batch {
-            datasets: &PyKeys::new("datasets", datasets)?,
-            lengths: &PyLengths::new("lengths", lengths)?,
-            correct: &correct,
+        let datasets = &PyKeys::new("datasets", datasets)?;
+        let lengths = &LengthArgument::new("lengths", lengths)?;
+        let observe = |toggle: &mut Core| {
+            let lengths = &lengths.view()?;
+            toggle.observe(
+                &Batch {
+                    datasets,
+                    lengths,
+                    correct: &correct,
+                },
+                step,
+            )
         };
-        let observed = self.lock(datasets.py()).observe(&batch, step);
-        observed.map_err(|refusal| refusal.explain(batch.datasets))
+        let observed = observe(&mut self.lock(py));
+        observed.map_err(|refusal| refusal.explain(datasets))
     }
 
     #[pyo3(
@@ -390,46 +406,94 @@ struct Call<'a, 'py> {
 
 impl Toggle {
     fn call<'py>(&self, call: &Call<'_, 'py>, scores: &Bound<'py, PyAny>) -> PyResult<Shaped> {
+        let py = scores.py();
         let step = numbers::count("step", call.step)?;
-        let columns = Scores::new(scores)?;
-        let correct = correct_mask(call.correct, Some(&columns), &call.max_score)?;
+        let array = Array::new("scores", scores)?;
+        let correct = correct_mask(call.correct, Some(&array), &call.max_score)?;
         let groups = groups_of(call.groups, correct.len())?;
-        let batch = Batch {
-            datasets: &PyKeys::new("datasets", call.datasets)?,
-            lengths: &PyLengths::new("lengths", call.lengths)?,
-            correct: &correct,
-        };
+        let datasets = PyKeys::new("datasets", call.datasets)?;
+        let lengths = LengthArgument::new("lengths", call.lengths)?;
         // A warning may be an error to the user: it comes before any change.
-        let warnings = self.lock(scores.py()).advise(step, &groups);
+        let warnings = self.lock(py).advise(step, &groups);
         for warning in warnings {
-            let category = scores.py().get_type::<PyUserWarning>();
-            let text = std::ffi::CString::new(warning).unwrap_or_default();
-            PyErr::warn(scores.py(), &category, &text, 1)?;
+            let text = CString::new(warning)?;
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
         }
-        with_scores!(&columns, view => self.shape_typed(call.observe, step, scores, view, &batch, &groups))
+        let shape = |toggle: &mut Core| {
+            let lengths = &lengths.view()?;
+            let batch = Batch {
+                datasets: &datasets,
+                lengths,
+                correct: &correct,
+            };
+            with_scores!(&Scores::view(&array)?, view => {
+                let shaped = if call.observe {
+                    toggle.apply(step, view, &batch, &groups)?
+                } else {
+                    toggle.shape(step, view, &batch, &groups)?
+                };
+                Ok(Untyped::new(shaped))
+            })
+        };
+        let shaped = shape(&mut self.lock(py));
+        let shaped = shaped.map_err(|refusal: Refusal| refusal.explain(&datasets))?;
+        shaped.into_python(scores)
+    }
+}
+
+/// What shaping made of a batch, whatever the dtype of its scores.
+struct Untyped {
+    scores: Option<Box<dyn NewArray>>,
+    kept: Vec<bool>,
+    has_signal: Vec<bool>,
+    group_accuracy: Vec<f64>,
+    metrics: Metrics,
+}
+
+/// Scores that are to become an array; making one waits until no lock is held.
+trait NewArray {
+    fn into_array(self: Box<Self>, py: Python<'_>) -> Bound<'_, PyAny>;
+}
+
+impl<S: Stored + 'static> NewArray for Vec<S> {
+    fn into_array(self: Box<Self>, py: Python<'_>) -> Bound<'_, PyAny> {
+        PyArray1::from_vec(py, *self).into_any()
+    }
+}
+
+impl Untyped {
+    fn new<S: Stored + 'static>(shaped: CoreShaped<S>) -> Self {
+        let CoreShaped {
+            scores,
+            kept,
+            has_signal,
+            group_accuracy,
+            metrics,
+        } = shaped;
+        let scores = scores.map(|scores| Box::new(scores) as Box<dyn NewArray>);
+        Self {
+            scores,
+            kept,
+            has_signal,
+            group_accuracy,
+            metrics,
+        }
     }
 
-    fn shape_typed<'py, S: Score + Stored>(
-        &self,
-        observe: bool,
-        step: u64,
-        scores: &Bound<'py, PyAny>,
-        view: &View<'py, S>,
-        batch: &Batch<'_, PyKeys<'py>>,
-        groups: &Groups,
-    ) -> PyResult<Shaped> {
-        let shaped = {
-            let mut toggle = self.lock(scores.py());
-            if observe {
-                toggle.apply(step, view, batch, groups)
-            } else {
-                toggle.shape(step, view, batch, groups)
-            }
-        };
-        Shaped::new(
-            scores,
-            shaped.map_err(|refusal| refusal.explain(batch.datasets))?,
-        )
+    fn into_python(self, scores: &Bound<'_, PyAny>) -> PyResult<Shaped> {
+        let py = scores.py();
+        let like = Like::of(scores)?;
+        let array = |array: Bound<'_, PyAny>| like.convert(array).map(Bound::unbind);
+        Ok(Shaped {
+            scores: match self.scores {
+                Some(shaped) => array(shaped.into_array(py))?,
+                None => scores.clone().unbind(),
+            },
+            kept: array(PyArray1::from_vec(py, self.kept).into_any())?,
+            has_signal: array(PyArray1::from_vec(py, self.has_signal).into_any())?,
+            group_accuracy: array(PyArray1::from_vec(py, self.group_accuracy).into_any())?,
+            metrics: metrics(py, &self.metrics)?.unbind(),
+        })
     }
 }
 
@@ -495,30 +559,6 @@ pub(super) struct Shaped {
     has_signal: Py<PyAny>,
     group_accuracy: Py<PyAny>,
     metrics: Py<PyDict>,
-}
-
-impl Shaped {
-    fn new<S: Stored>(scores: &Bound<'_, PyAny>, shaped: CoreShaped<S>) -> PyResult<Self> {
-        let py = scores.py();
-        let like = convert::Like::of(scores)?;
-        let shaped_scores = match shaped.scores {
-            None => scores.clone(),
-            Some(shaped) => like.convert(PyArray1::from_vec(py, shaped).into_any())?,
-        };
-        Ok(Self {
-            scores: shaped_scores.unbind(),
-            kept: like
-                .convert(PyArray1::from_vec(py, shaped.kept).into_any())?
-                .unbind(),
-            has_signal: like
-                .convert(PyArray1::from_vec(py, shaped.has_signal).into_any())?
-                .unbind(),
-            group_accuracy: like
-                .convert(PyArray1::from_vec(py, shaped.group_accuracy).into_any())?
-                .unbind(),
-            metrics: metrics(py, &shaped.metrics)?.unbind(),
-        })
-    }
 }
 
 #[pymethods]
