@@ -154,12 +154,12 @@ TYPE_ERRORS: dict[str, tuple[dict[str, Any], str]] = {
     "maximum an array": ({"max_possible_score": np.ones(N)}, "^max_possible_score: "),
 }  # fmt: skip
 
-# Not one-dimensional: which of the two errors it is does not matter. A number is one sample.
+# Not one-dimensional: which of the two errors it is does not matter.
 SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     "scores in a column": ({"scores": np.ones((N, 1))}, "^scores: "),
     "scores in a row": ({"scores": np.ones((1, N))}, "^scores: "),
-    "scores of no dimension": ({"scores": np.array(1.0)}, "8|4"),
-    "scores a number": ({"scores": 1.0}, "8|4"),
+    "scores of no dimension": ({"scores": np.array(1.0)}, "^scores: "),
+    "scores a number": ({"scores": 1.0}, "^scores: "),
     "lengths a number": ({"sequence_lengths": 3}, "lengths: "),
     "lengths in a column": ({"sequence_lengths": np.ones((N, 1), int)}, "lengths: "),
     "lengths in rows": ({"sequence_lengths": np.ones((2, 4), int)}, "lengths: "),
