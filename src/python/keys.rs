@@ -187,7 +187,12 @@ pub(super) fn key_dict<'py, T: IntoPyObject<'py>>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (key, value) in items {
-        dict.set_item(PyTuple::new(py, key.names().collect::<Vec<_>>())?, value)?;
+        dict.set_item(to_tuple(py, &key)?, value)?;
     }
     Ok(dict)
+}
+
+/// The key as Python sees it: a tuple of its names.
+pub(super) fn to_tuple<'py>(py: Python<'py>, key: &DatasetKey) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, key.names().collect::<Vec<_>>())
 }

@@ -9,6 +9,7 @@ mod lengths;
 mod numbers;
 mod quantiles;
 mod toggle;
+mod traces;
 mod tracker;
 mod values;
 
@@ -22,6 +23,8 @@ mod _core {
     use super::quantiles::{ExactQuantile, GKQuantile, P2Quantile};
     #[pymodule_export]
     use super::toggle::{Shaped, Toggle};
+    #[pymodule_export]
+    use super::traces::{Rollouts, TraceError, read_traces};
     #[pymodule_export]
     use super::tracker::ToggleBudgetTracker;
     use numpy::PyArrayMethods;
