@@ -72,6 +72,25 @@ impl Error {
         }
     }
 
+    /// The same error about another name of the argument.
+    #[must_use]
+    pub(crate) fn about(mut self, name: &'static str) -> Self {
+        if let Self::Value { argument, .. } | Self::Type { argument, .. } = &mut self {
+            *argument = name;
+        }
+        self
+    }
+
+    /// The same error about one element of the argument.
+    #[cfg(feature = "python")]
+    #[must_use]
+    pub(crate) fn at(mut self, position: usize) -> Self {
+        if let Self::Value { index, .. } | Self::Type { index, .. } = &mut self {
+            *index = Some(position);
+        }
+        self
+    }
+
     /// A [`Error::Value`] about one element of an argument.
     pub fn value_at(
         argument: &'static str,
@@ -89,7 +108,7 @@ impl Error {
 }
 
 /// Shorthand for a result with this crate's [`Error`].
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 struct Place<'a>(&'a str, Option<usize>);
 

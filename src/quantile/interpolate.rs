@@ -23,10 +23,16 @@ impl Position {
         let last = n - 1;
         let virtual_index = last as f64 * q;
         if virtual_index >= last as f64 {
-            return Self { lower: last, fraction: 0.0 };
+            return Self {
+                lower: last,
+                fraction: 0.0,
+            };
         }
         let lower = virtual_index.floor();
-        Self { lower: lower as u64, fraction: virtual_index - lower }
+        Self {
+            lower: lower as u64,
+            fraction: virtual_index - lower,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Streaming quantile estimators.
 
 mod decay;
+mod estimator;
 mod exact;
 mod gk;
 mod histogram;
@@ -8,7 +9,12 @@ mod interpolate;
 mod p2;
 mod window;
 
+pub use estimator::Estimator;
+#[cfg(feature = "python")]
+pub(crate) use estimator::P2_MERGE;
 pub use exact::ExactQuantile;
+pub use gk::GkQuantile;
+pub use p2::P2Quantile;
 
 use crate::error::{Error, Result};
 
@@ -119,6 +125,24 @@ pub(crate) fn check_finite(values: &[f64]) -> Result<()> {
             index,
             values[index],
             "a finite number",
+        )),
+    }
+}
+
+/// Whether a state may hold this number: finite, and not -0.0, which is equal
+/// to 0.0 but does not encode alike.
+pub(crate) fn is_canonical(value: f64) -> bool {
+    value.is_finite() && (value != 0.0 || value.is_sign_positive())
+}
+
+/// The count of values once `more` are in; up to 2^53 it is exact as an `f64`.
+pub(crate) fn check_count(argument: &'static str, count: u64, more: u64) -> Result<u64> {
+    match count.checked_add(more) {
+        Some(sum) if sum <= MAX_LENGTH => Ok(sum),
+        _ => Err(Error::value(
+            argument,
+            format_args!("{more} more after {count}"),
+            "at most 2**53 values in all",
         )),
     }
 }

@@ -1,0 +1,96 @@
+# Each target makes what it needs. All Python runs in .venv, against the installed wheel.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+PIP_INSTALL := -m pip install --quiet --no-input
+WHEELS := target/wheels
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# One interpreter for every build of the binding, so that PyO3 is not built anew between them.
+export PYO3_PYTHON := $(BIN)/python
+
+# Folders are listed too: their time changes when a file is removed.
+SOURCES := Cargo.toml Cargo.lock README.md LICENSE $(shell find src python -not -path '*/__pycache__*')
+# Python that is type-checked; a folder that does not exist yet is left out.
+TYPED := $(wildcard python examples benches/python tools)
+
+.PHONY: help demo test test-rust test-python lint bench dist fmt clean
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.wheel ## Replay the sample rollouts, draw the budgets into demo-out/
+	mkdir -p demo-out
+	$(BIN)/toggle-rs replay examples/rollouts_*.jsonl.gz \
+	    --m 5 --lambda 0.9 --percentile 80 --warmup 5 --png demo-out/replay.png
+
+test: test-rust test-python ## Run every test: cargo's, and pytest against the installed wheel
+
+test-rust: ## Rust tests and doc tests; needs no Python
+	cargo test --locked
+
+test-python: $(VENV)/.wheel ## Python tests; PYTEST_ARGS="-k name" picks some
+	$(BIN)/python -I -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.wheel ## rustfmt, clippy, rustdoc, ruff, mypy, stubtest
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --all-targets --features python -- -D warnings
+	cargo clippy --locked --no-default-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy $(TYPED)
+	$(BIN)/python -I -m mypy.stubtest toggle_rs._core
+
+bench: $(VENV)/.wheel ## Criterion benchmarks, then whole calls from Python
+	cargo bench --locked
+	for script in benches/python/bench_*.py; do $(BIN)/python "$$script"; done
+
+dist: $(VENV)/.wheel ## Wheel and sdist in dist/, each tried in an empty environment
+	rm -rf dist && mkdir dist
+	cp $(WHEELS)/*.whl dist/
+	$(BIN)/maturin sdist --out dist
+	$(BIN)/python tools/check_dist.py dist/*
+	$(call try_alone,dist/*.whl)
+	$(call try_alone,dist/*.tar.gz)
+
+fmt: $(VENV)/.tools ## Format Rust and Python
+	cargo fmt
+	$(BIN)/ruff check --fix-only --quiet
+	$(BIN)/ruff format
+
+clean: ## Remove all that was made
+	cargo clean
+	rm -rf $(VENV) dist demo-out .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+# Installs $(1) into an environment of its own and uses it from an empty folder.
+define try_alone
+scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	$(PYTHON) -m venv "$$scratch/env"; \
+	CARGO_TARGET_DIR=$(CURDIR)/target/alone "$$scratch/env/bin/python" $(PIP_INSTALL) $(1); \
+	mkdir "$$scratch/empty"; cd "$$scratch/empty"; \
+	"$$scratch/env/bin/python" -I $(CURDIR)/tools/smoke.py
+endef
+
+$(VENV)/.tools: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP_INSTALL) --upgrade "pip>=25.1"
+	$(BIN)/python $(PIP_INSTALL) --group dev
+	touch $@
+
+$(VENV)/.wheel: $(VENV)/.tools $(SOURCES)
+	rm -rf $(WHEELS)
+	$(BIN)/maturin build --quiet --release --interpreter $(BIN)/python --out $(WHEELS)
+	$(BIN)/python $(PIP_INSTALL) --force-reinstall --no-deps $(WHEELS)/*.whl
+	$(BIN)/python $(PIP_INSTALL) "$$(echo $(WHEELS)/*.whl)[report]"
+	touch $@

@@ -1,0 +1,395 @@
+//! Budgets: for each dataset key the estimator of its correct lengths, when an
+//! observation begins to count, and when a budget is fixed for good.
+
+use crate::error::{Error, Result};
+use crate::keys::{DatasetKey, KeyRef, KeyTable};
+use crate::quantile::Estimator;
+
+/// When the budget of a key is fixed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Freeze {
+    /// Never: it follows what is observed.
+    #[default]
+    Never,
+    /// When warm-up ends, for keys that have one by then; for others as under
+    /// `First`.
+    Warmup,
+    /// As soon as the key has one (Kimi K2.5 report: from the first K responses).
+    First,
+}
+
+/// What is left of a key whose budget is fixed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Fixed {
+    pub budget: f64,
+    /// The step whose observations fixed it.
+    pub step: u64,
+    /// Correct responses seen, before and after.
+    pub count: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Entry {
+    Live(Estimator),
+    Fixed(Fixed),
+}
+
+impl Entry {
+    fn count(&self) -> u64 {
+        match self {
+            Self::Live(estimator) => estimator.count(),
+            Self::Fixed(fixed) => fixed.count,
+        }
+    }
+}
+
+/// How budgets come about.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rule {
+    /// The empty estimator that a new key begins with.
+    pub pattern: Estimator,
+    /// The percentile of the correct lengths that is the budget.
+    pub percentile: f64,
+    /// Below this many correct responses a key has no budget.
+    pub min_samples: u64,
+    pub freeze: Freeze,
+    /// The first step after warm-up.
+    pub warmup_steps: u64,
+}
+
+impl Rule {
+    fn budget(&self, estimator: &Estimator) -> Option<f64> {
+        if estimator.count() < self.min_samples {
+            return None;
+        }
+        // `Budgets::new` and the setter have asked the pattern the same question.
+        estimator.percentile(self.percentile).unwrap_or(None)
+    }
+
+    fn fixes_at(&self, step: u64) -> bool {
+        match self.freeze {
+            Freeze::Never => false,
+            Freeze::Warmup => step >= self.warmup_steps,
+            Freeze::First => true,
+        }
+    }
+}
+
+/// The correct lengths per dataset key, and the budgets that follow from them.
+#[derive(Debug, Clone)]
+pub(crate) struct Budgets {
+    rule: Rule,
+    keys: KeyTable,
+    /// By id. A key of which no correct response came has an empty estimator.
+    entries: Vec<Entry>,
+    /// The last step observed.
+    clock: Option<u64>,
+    /// What was observed at `clock`: it counts from the next step on, so that
+    /// no result depends on the order in which a step's groups arrive.
+    pending: Vec<(u32, u64)>,
+    /// Budgets with `pending` counted, for the ids in it; derived, made when
+    /// asked for. Ascending by id.
+    next: Option<Vec<(u32, Option<f64>)>>,
+}
+
+impl Budgets {
+    pub fn new(rule: Rule) -> Result<Self> {
+        let Rule {
+            pattern,
+            percentile,
+            min_samples,
+            ..
+        } = &rule;
+        if pattern.count() > 0 {
+            let value = format!("one that holds {} values", pattern.count());
+            return Err(Error::value("estimator", value, "an empty estimator"));
+        }
+        if *min_samples == 0 {
+            return Err(Error::value("min_samples", 0, "an integer >= 1"));
+        }
+        check_percentile(pattern, *percentile)?;
+        Ok(Self {
+            rule,
+            keys: KeyTable::default(),
+            entries: Vec::new(),
+            clock: None,
+            pending: Vec::new(),
+            next: None,
+        })
+    }
+
+    pub fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    /// Refuses a percentile that the estimators cannot answer.
+    pub fn set_percentile(&mut self, percentile: f64) -> Result<()> {
+        check_percentile(&self.rule.pattern, percentile)?;
+        self.rule.percentile = percentile;
+        self.next = None;
+        Ok(())
+    }
+
+    /// Number of ids given out.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn id(&self, key: KeyRef<'_>) -> u32 {
+        self.keys.get(key)
+    }
+
+    pub fn intern(&mut self, key: KeyRef<'_>) -> u32 {
+        let id = self.keys.intern(key);
+        if id as usize == self.entries.len() {
+            self.entries.push(Entry::Live(self.rule.pattern.clone()));
+        }
+        id
+    }
+
+    /// Forgets the ids from `len` on, which a refused call had given out.
+    pub fn truncate(&mut self, len: usize) {
+        self.keys.truncate(len);
+        self.entries.truncate(len);
+    }
+
+    pub fn key(&self, id: u32) -> &DatasetKey {
+        &self.keys.keys()[id as usize]
+    }
+
+    /// Last step observed.
+    pub fn clock(&self) -> Option<u64> {
+        self.clock
+    }
+
+    /// Refuses a step before the last observed one.
+    pub fn check_step(&self, step: u64) -> Result<()> {
+        match self.clock {
+            Some(clock) if step < clock => {
+                let expected = format!("{clock}, the last observed step, or a later one");
+                Err(Error::value("step", step, expected))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves the clock to `step`, not before the last one: what was observed at
+    /// an earlier step counts from now on.
+    pub fn advance(&mut self, step: u64) -> Result<()> {
+        self.check_step(step)?;
+        if self.clock == Some(step) {
+            return Ok(());
+        }
+        self.commit()?;
+        let warmup = self.rule.warmup_steps;
+        let was_warming_up = self.clock.is_some_and(|clock| clock < warmup);
+        if self.rule.freeze == Freeze::Warmup && was_warming_up && step >= warmup {
+            for entry in &mut self.entries {
+                fix(&self.rule, entry, warmup - 1);
+            }
+        }
+        self.clock = Some(step);
+        Ok(())
+    }
+
+    /// Moves the clock to `step` where lengths decay; a step of the past is as
+    /// good as now. For callers that never record pending lengths.
+    pub fn tick_to(&mut self, step: u64) {
+        if self.rule.pattern.needs_clock() {
+            self.clock = self.clock.max(Some(step));
+        }
+    }
+
+    /// Records a correct length, at most `MAX_LENGTH`, that counts at once.
+    #[inline]
+    pub fn record(&mut self, id: u32, length: u64) -> Result<()> {
+        match &mut self.entries[id as usize] {
+            Entry::Live(estimator) => estimator.insert(length, self.clock),
+            Entry::Fixed(fixed) => {
+                fixed.count += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends a batch of [`Self::record`] calls about these ids.
+    pub fn recorded(&mut self, ids: &[u32]) {
+        self.next = None;
+        if self.rule.freeze == Freeze::First {
+            for &id in ids {
+                fix(
+                    &self.rule,
+                    &mut self.entries[id as usize],
+                    self.clock.unwrap_or(0),
+                );
+            }
+        }
+    }
+
+    /// Records a correct length that counts from the step after the clock's on.
+    pub fn record_pending(&mut self, id: u32, length: u64) {
+        self.next = None;
+        self.pending.push((id, length));
+    }
+
+    /// Takes in what was observed at the clock's step.
+    fn commit(&mut self) -> Result<()> {
+        let Some(step) = self.clock else {
+            return Ok(());
+        };
+        self.next = None;
+        let mut pending = std::mem::take(&mut self.pending);
+        for (id, lengths) in by_id(&mut pending) {
+            let entry = &mut self.entries[id as usize];
+            match entry {
+                Entry::Live(estimator) => estimator.update(&lengths, step)?,
+                Entry::Fixed(fixed) => fixed.count += lengths.len() as u64,
+            }
+            if self.rule.fixes_at(step) {
+                fix(&self.rule, entry, step);
+            }
+        }
+        pending.clear();
+        self.pending = pending;
+        Ok(())
+    }
+
+    /// The budget that the clock's own step uses.
+    pub fn budget(&self, id: u32) -> Option<f64> {
+        match self.entries.get(id as usize)? {
+            Entry::Live(estimator) => self.rule.budget(estimator),
+            Entry::Fixed(fixed) => Some(fixed.budget),
+        }
+    }
+
+    /// The budget that steps after the clock's use.
+    pub fn next_budget(&mut self, id: u32) -> Option<f64> {
+        self.prepare_next();
+        self.prepared_next_budget(id)
+    }
+
+    fn prepared_next_budget(&self, id: u32) -> Option<f64> {
+        let next = self.next.as_deref().unwrap_or_default();
+        match next.binary_search_by_key(&id, |&(id, _)| id) {
+            Ok(at) => next[at].1,
+            Err(_) => self.budget(id),
+        }
+    }
+
+    fn prepare_next(&mut self) {
+        if self.next.is_some() {
+            return;
+        }
+        let mut pending = self.pending.clone();
+        let step = self.clock.unwrap_or(0);
+        let next = by_id(&mut pending).map(|(id, lengths)| {
+            let budget = match &mut self.entries[id as usize] {
+                Entry::Live(estimator) => {
+                    estimator.with(&lengths, step, |estimator| self.rule.budget(estimator))
+                }
+                Entry::Fixed(fixed) => Some(fixed.budget),
+            };
+            (id, budget)
+        });
+        let next = next.collect();
+        self.next = Some(next);
+    }
+
+    /// Keys, numbers of correct responses, and the budgets that steps after
+    /// the clock's use; without keys that no correct response came for. In
+    /// order of appearance.
+    pub fn summary(&mut self) -> Vec<(&DatasetKey, u64, Option<f64>)> {
+        self.prepare_next();
+        let mut counts: Vec<u64> = self.entries.iter().map(Entry::count).collect();
+        for &(id, _) in &self.pending {
+            counts[id as usize] += 1;
+        }
+        let keys = (0..).zip(self.keys.keys()).zip(counts);
+        let seen = keys.filter(|&(_, count)| count > 0);
+        seen.map(|((id, key), count)| (key, count, self.prepared_next_budget(id)))
+            .collect()
+    }
+
+    /// The live estimators with at least one value, pending ones not counted.
+    pub fn estimators(&self) -> impl Iterator<Item = (&DatasetKey, &Estimator)> {
+        let entries = self.keys.keys().iter().zip(&self.entries);
+        entries.filter_map(|(key, entry)| match entry {
+            Entry::Live(estimator) if estimator.count() > 0 => Some((key, estimator)),
+            _ => None,
+        })
+    }
+
+    pub fn nbytes(&self) -> usize {
+        let beside = |entry: &Entry| match entry {
+            Entry::Live(estimator) => estimator.nbytes() - size_of::<Estimator>(),
+            Entry::Fixed(_) => 0,
+        };
+        self.keys.nbytes()
+            + self.entries.capacity() * size_of::<Entry>()
+            + self.entries.iter().map(beside).sum::<usize>()
+            + self.pending.capacity() * size_of::<(u32, u64)>()
+    }
+}
+
+impl PartialEq for Budgets {
+    /// The same rule and observations, in whatever order the keys came.
+    fn eq(&self, other: &Self) -> bool {
+        let pending = |budgets: &Self| -> Vec<(DatasetKey, u64)> {
+            let named = budgets
+                .pending
+                .iter()
+                .map(|&(id, n)| (budgets.key(id).clone(), n));
+            let mut named: Vec<_> = named.collect();
+            named.sort_unstable();
+            named
+        };
+        let seen = |budgets: &Self| {
+            budgets
+                .entries
+                .iter()
+                .filter(|entry| entry.count() > 0)
+                .count()
+        };
+        self.rule == other.rule
+            && self.clock == other.clock
+            && seen(self) == seen(other)
+            && self
+                .keys
+                .keys()
+                .iter()
+                .zip(&self.entries)
+                .all(|(key, entry)| {
+                    let id = other.keys.find(key);
+                    entry.count() == 0 || other.entries.get(id as usize) == Some(entry)
+                })
+            && pending(self) == pending(other)
+    }
+}
+
+fn check_percentile(pattern: &Estimator, percentile: f64) -> Result<()> {
+    // The estimators speak of `p`; the caller knows it as `percentile`.
+    pattern
+        .percentile(percentile)
+        .map(drop)
+        .map_err(|error| error.about("percentile"))
+}
+
+/// Fixes the budget of a key that has one.
+fn fix(rule: &Rule, entry: &mut Entry, step: u64) {
+    if let Entry::Live(estimator) = entry
+        && let Some(budget) = rule.budget(estimator)
+    {
+        *entry = Entry::Fixed(Fixed {
+            budget,
+            step,
+            count: estimator.count(),
+        });
+    }
+}
+
+/// The lengths of each id, ids and lengths ascending.
+fn by_id(pending: &mut [(u32, u64)]) -> impl Iterator<Item = (u32, Vec<u64>)> {
+    pending.sort_unstable();
+    let runs = pending.chunk_by(|(a, _), (b, _)| a == b);
+    runs.map(|run| (run[0].0, run.iter().map(|&(_, length)| length).collect()))
+}

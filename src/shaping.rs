@@ -1,0 +1,254 @@
+//! Kernels over the scores of a batch: correctness, group accuracy, the mask.
+//!
+//! Every sum and comparison is made as NumPy makes it, in the same type and
+//! the same order, so that results agree bit for bit.
+
+use std::fmt::Display;
+use std::ops::{Add, Div};
+
+use crate::column::Column;
+use crate::error::{Error, Result};
+
+/// An element type that scores may have.
+pub trait Score: Copy + PartialEq + Display {
+    /// As `f64`; exact, since larger integers are refused by [`check_scores`].
+    fn as_f64(self) -> f64;
+
+    /// What a score of this type must be.
+    const EXPECTED: &'static str;
+
+    /// Whether NumPy's arithmetic with it means something: finite, and no
+    /// integer beyond 2^53, which `f64` would round.
+    fn is_exact(self) -> bool;
+
+    /// `self * false` in NumPy: zero, with the sign of `self` where it has one.
+    fn zeroed(self) -> Self;
+
+    /// `min(self, 0)`.
+    fn capped_at_zero(self) -> Self;
+}
+
+macro_rules! float_score {
+    ($($t:ty),*) => {$(
+        impl Score for $t {
+            const EXPECTED: &'static str = "a finite number";
+            #[inline]
+            fn as_f64(self) -> f64 {
+                self.into()
+            }
+            #[inline]
+            fn is_exact(self) -> bool {
+                self.is_finite()
+            }
+            #[inline]
+            fn zeroed(self) -> Self {
+                self * 0.0
+            }
+            #[inline]
+            fn capped_at_zero(self) -> Self {
+                self.min(0.0)
+            }
+        }
+    )*};
+}
+float_score!(f32, f64);
+
+macro_rules! integer_score {
+    ($($t:ty),*) => {$(
+        impl Score for $t {
+            const EXPECTED: &'static str = "an integer in -2**53..=2**53";
+            #[inline]
+            #[allow(clippy::cast_precision_loss, clippy::cast_lossless,
+                reason = "exact up to 2^53, which check_scores sees to")]
+            fn as_f64(self) -> f64 {
+                self as f64
+            }
+            #[inline]
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_lossless,
+                reason = "a narrower type is widened, 2^53 fits the widest")]
+            fn is_exact(self) -> bool {
+                (-(1_i128 << 53)..=1 << 53).contains(&(self as i128))
+            }
+            #[inline]
+            fn zeroed(self) -> Self {
+                0
+            }
+            #[inline]
+            fn capped_at_zero(self) -> Self {
+                self.min(0)
+            }
+        }
+    )*};
+}
+integer_score!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+impl Score for bool {
+    const EXPECTED: &'static str = "a bool";
+    #[inline]
+    fn as_f64(self) -> f64 {
+        f64::from(u8::from(self))
+    }
+    #[inline]
+    fn is_exact(self) -> bool {
+        true
+    }
+    #[inline]
+    fn zeroed(self) -> Self {
+        false
+    }
+    #[inline]
+    fn capped_at_zero(self) -> Self {
+        false
+    }
+}
+
+/// The type in which NumPy divides and averages scores: `f32` where both the
+/// scores and the divisor are at most that wide, `f64` otherwise.
+pub trait Real: Copy + PartialOrd + Add<Output = Self> + Div<Output = Self> {
+    /// What a sum of few terms starts from: it keeps the sign of -0.0.
+    const NEGATIVE_ZERO: Self;
+
+    /// The nearest value of this type.
+    fn from_f64(value: f64) -> Self;
+
+    /// As `f64`, exact.
+    fn as_f64(self) -> f64;
+
+    /// A mean: `self / count`, rounded once.
+    fn over(self, count: usize) -> Self;
+}
+
+impl Real for f64 {
+    const NEGATIVE_ZERO: Self = -0.0;
+
+    #[inline]
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+    #[inline]
+    fn as_f64(self) -> f64 {
+        self
+    }
+    #[inline]
+    #[allow(clippy::cast_precision_loss, reason = "no batch has 2^53 samples")]
+    fn over(self, count: usize) -> Self {
+        self / count as f64
+    }
+}
+
+impl Real for f32 {
+    const NEGATIVE_ZERO: Self = -0.0;
+
+    #[inline]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "rounds as NumPy does beside float32"
+    )]
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+    #[inline]
+    fn as_f64(self) -> f64 {
+        self.into()
+    }
+    #[inline]
+    fn over(self, count: usize) -> Self {
+        // NumPy divides by an int64, hence in float64, and rounds the result.
+        Self::from_f64(f64::from(self).over(count))
+    }
+}
+
+/// What `lambda_` is compared as.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lambda {
+    /// The threshold; finite.
+    pub value: f64,
+    /// A `np.float64` lifts a `float32` accuracy to `float64`; a Python float
+    /// is rounded to the type of the accuracy.
+    pub strong: bool,
+}
+
+impl Lambda {
+    /// `accuracy < lambda_`, as NumPy compares the two.
+    #[inline]
+    pub fn exceeds<Q: Real>(self, accuracy: Q) -> bool {
+        if self.strong {
+            accuracy.as_f64() < self.value
+        } else {
+            accuracy < Q::from_f64(self.value)
+        }
+    }
+}
+
+/// Refuses what NumPy would let through in silence: NaN, infinities, and
+/// integers that a float cannot hold.
+///
+/// # Errors
+/// [`Error::Value`] with the index of the first such score.
+pub fn check_scores<S: Score>(scores: &(impl Column<S> + ?Sized)) -> Result<()> {
+    match (0..scores.len()).find(|&index| !scores.get(index).is_exact()) {
+        None => Ok(()),
+        Some(index) => Err(Error::value_at(
+            "scores",
+            index,
+            scores.get(index),
+            S::EXPECTED,
+        )),
+    }
+}
+
+/// The score of a correct response, and the divisor of every score.
+///
+/// # Errors
+/// [`Error::Value`] unless it is finite and `> 0`.
+pub fn check_max_score(argument: &'static str, max_score: f64) -> Result<()> {
+    if max_score.is_finite() && max_score > 0.0 {
+        Ok(())
+    } else {
+        Err(Error::value(argument, max_score, "a finite number > 0"))
+    }
+}
+
+/// `score >= max_score`, compared in `Q`.
+#[inline]
+pub fn is_correct<S: Score, Q: Real>(score: S, max_score: Q) -> bool {
+    Q::from_f64(score.as_f64()) >= max_score
+}
+
+/// Mean of `score / max_score` over the samples `start..start + k`.
+pub fn group_accuracy<S: Score, Q: Real>(
+    scores: &(impl Column<S> + ?Sized),
+    start: usize,
+    k: usize,
+    max_score: Q,
+) -> Q {
+    pairwise_sum(start, k, &|i| {
+        Q::from_f64(scores.get(i).as_f64()) / max_score
+    })
+    .over(k)
+}
+
+/// The sum that `np.add.reduce` makes of `n` contiguous values.
+///
+/// Eight accumulators up to 128 values, halves above that. The order of the
+/// additions decides the last bit, so it must stay as it is.
+fn pairwise_sum<Q: Real>(start: usize, n: usize, value: &impl Fn(usize) -> Q) -> Q {
+    const BLOCK: usize = 128;
+    if n < 8 {
+        return (start..start + n).fold(Q::NEGATIVE_ZERO, |sum, i| sum + value(i));
+    }
+    if n > BLOCK {
+        let half = n / 2 - n / 2 % 8;
+        return pairwise_sum(start, half, value) + pairwise_sum(start + half, n - half, value);
+    }
+    let mut sums: [Q; 8] = std::array::from_fn(|lane| value(start + lane));
+    let whole = n - n % 8;
+    for row in (start + 8..start + whole).step_by(8) {
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            *sum = *sum + value(row + lane);
+        }
+    }
+    let [a, b, c, d, e, f, g, h] = sums;
+    let sum = ((a + b) + (c + d)) + ((e + f) + (g + h));
+    (start + whole..start + n).fold(sum, |sum, i| sum + value(i))
+}
