@@ -1,5 +1,21 @@
 """Toggle reward shaping for reinforcement learning on language models."""
 
-from ._core import CheckpointError, ExactQuantile, ToggleBudgetTracker, __version__
+from ._core import (
+    CheckpointError,
+    ExactQuantile,
+    Rollouts,
+    ToggleBudgetTracker,
+    TraceError,
+    __version__,
+    read_traces,
+)
 
-__all__ = ["CheckpointError", "ExactQuantile", "ToggleBudgetTracker", "__version__"]
+__all__ = [
+    "CheckpointError",
+    "ExactQuantile",
+    "Rollouts",
+    "ToggleBudgetTracker",
+    "TraceError",
+    "__version__",
+    "read_traces",
+]
