@@ -11,6 +11,8 @@ pub mod quantile;
 pub mod schedule;
 pub mod shaping;
 pub mod toggle;
+#[cfg(feature = "traces")]
+pub mod traces;
 pub mod tracker;
 
 pub use budget::Freeze;

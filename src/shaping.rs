@@ -3,13 +3,14 @@
 //! Every sum and comparison is made as NumPy makes it, in the same type and
 //! the same order, so that results agree bit for bit.
 
+use std::fmt::Display;
 use std::ops::{Add, Div};
 
 use crate::column::Column;
 use crate::error::{Error, Result};
 
 /// An element type that scores may have.
-pub trait Score: Copy + PartialEq {
+pub trait Score: Copy + PartialEq + Display {
     /// As `f64`; exact, since larger integers are refused by [`check_scores`].
     fn as_f64(self) -> f64;
 
@@ -190,7 +191,7 @@ pub fn check_scores<S: Score>(scores: &(impl Column<S> + ?Sized)) -> Result<()> 
         Some(index) => Err(Error::value_at(
             "scores",
             index,
-            scores.get(index).as_f64(),
+            scores.get(index),
             S::EXPECTED,
         )),
     }

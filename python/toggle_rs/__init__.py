@@ -1,5 +1,23 @@
 """Toggle reward shaping for reinforcement learning on language models."""
 
-from ._core import CheckpointError, ExactQuantile, ToggleBudgetTracker, __version__
+from ._core import (
+    CheckpointError,
+    ExactQuantile,
+    GKQuantile,
+    P2Quantile,
+    Shaped,
+    Toggle,
+    ToggleBudgetTracker,
+    __version__,
+)
 
-__all__ = ["CheckpointError", "ExactQuantile", "ToggleBudgetTracker", "__version__"]
+__all__ = [
+    "CheckpointError",
+    "ExactQuantile",
+    "GKQuantile",
+    "P2Quantile",
+    "Shaped",
+    "Toggle",
+    "ToggleBudgetTracker",
+    "__version__",
+]

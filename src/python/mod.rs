@@ -5,10 +5,13 @@ mod batch;
 mod convert;
 mod errors;
 mod keys;
+mod lengths;
 mod numbers;
 mod quantiles;
 mod toggle;
+mod traces;
 mod tracker;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -17,15 +20,21 @@ mod _core {
     #[pymodule_export]
     use super::errors::CheckpointError;
     #[pymodule_export]
-    use super::quantiles::ExactQuantile;
+    use super::quantiles::{ExactQuantile, GKQuantile, P2Quantile};
     #[pymodule_export]
     use super::toggle::{Shaped, Toggle};
     #[pymodule_export]
+    use super::traces::{Rollouts, TraceError, read_traces};
+    #[pymodule_export]
     use super::tracker::ToggleBudgetTracker;
+    use numpy::PyArrayMethods;
     use pyo3::prelude::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // The first borrow of an array looks up NumPy's part in it; that is not
+        // to happen under a lock.
+        drop(numpy::PyArray1::<f64>::zeros(module.py(), 1, false).readwrite());
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -10,6 +10,8 @@ mod p2;
 mod window;
 
 pub use estimator::Estimator;
+#[cfg(feature = "python")]
+pub(crate) use estimator::P2_MERGE;
 pub use exact::ExactQuantile;
 pub use gk::GkQuantile;
 pub use p2::P2Quantile;
