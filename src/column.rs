@@ -51,15 +51,25 @@ pub trait Lengths {
     fn read(&self, start: usize, out: &mut [u64]) -> Result<()>;
 }
 
-impl Lengths for [u64] {
+impl Lengths for Vec<u64> {
+    fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    fn read(&self, start: usize, out: &mut [u64]) -> Result<()> {
+        self.as_slice().read(start, out)
+    }
+}
+
+impl Lengths for &[u64] {
     fn len(&self) -> usize {
         <[u64]>::len(self)
     }
 
     fn read(&self, start: usize, out: &mut [u64]) -> Result<()> {
-        for (i, (slot, &length)) in out.iter_mut().zip(&self[start..]).enumerate() {
+        for ((index, slot), &length) in (start..).zip(out).zip(&self[start..]) {
             if length > MAX_LENGTH {
-                return Err(bad_length(self.argument(), start + i, length));
+                return Err(bad_length(self.argument(), index, length));
             }
             *slot = length;
         }

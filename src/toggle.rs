@@ -33,7 +33,7 @@ use crate::shaping::{Score, check_scores};
 /// let mut toggle = Toggle::new(settings)?;
 /// let batch = Batch {
 ///     datasets: &["math"; 4][..],
-///     lengths: &[100_u64, 200, 300, 900][..],
+///     lengths: &vec![100, 200, 300, 900],
 ///     correct: &[true, true, true, false],
 /// };
 /// toggle.observe(&batch, Some(0))?;

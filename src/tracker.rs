@@ -42,7 +42,7 @@ pub struct Batch<'a, K: ?Sized, C: ?Sized, Q> {
 /// let mut tracker = BudgetTracker::new(1, 0.5, 50.0, 0, exact)?;
 /// let batch = Batch {
 ///     datasets: &["math"; 4][..],
-///     lengths: &[100_u64, 200, 300, 900][..],
+///     lengths: &vec![100, 200, 300, 900],
 ///     scores: &[1.0, 1.0, 1.0, 0.0][..],
 ///     max_score: 1.0,
 /// };
