@@ -1,5 +1,6 @@
 """Where the modules of the tests are, and the processes that they share."""
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,8 +8,9 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-# Worker processes take this path over.
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "examples" / "recipes")]
+MODULES = [str(HERE), str(HERE.parents[1] / "examples" / "recipes")]
+sys.path[:0] = MODULES
+os.environ["PYTHONPATH"] = os.pathsep.join(MODULES)  # for the processes that Ray starts
 
 from ranks import Ranks  # noqa: E402 - its folder has just been added
 

@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,6 +120,34 @@ def process_group(
     return Group(result, dataset_name, reward_scores)
 
 
+def accumulate_inference_batches(
+    inference_results_Q: Queue,  # noqa: N803 - as open-instruct has it
+    add_prompt: Callable[[], None],
+    config: Config,
+    training_step: int,
+    toggle: Toggle | None = None,
+) -> tuple[Batch | None, int]:
+    """The groups of a step that the filter leaves, and the number of all that were used."""
+    groups: list[Group] = []
+    sampled = used = 0
+    while sampled < config.num_unique_prompts_rollout:
+        result = inference_results_Q.get()
+        used += 1
+        add_prompt()
+        group = process_group(
+            result,
+            MAX_POSSIBLE_SCORE,
+            config.filter_zero_std_samples,
+            toggle=toggle,
+            training_step=training_step,
+        )
+        if group is not None:
+            groups.append(group)
+        if group is not None or not config.active_sampling:
+            sampled += 1
+    return (make_batch(groups) if groups else None), used
+
+
 def make_batch(groups: list[Group]) -> Batch:
     samples = [(group, i) for group in groups for i in range(len(group.reward_scores))]
     return Batch(
@@ -167,26 +196,6 @@ class DataPreparationActor:
         self.param_prompt_Q.put(self.next_prompt)
         self.next_prompt += 1
 
-    def accumulate_inference_batches(self) -> tuple[Batch | None, int]:
-        groups: list[Group] = []
-        sampled = used = 0
-        while sampled < self.config.num_unique_prompts_rollout:
-            result = self.inference_results_Q.get()
-            used += 1
-            self._add_prompt()
-            group = process_group(
-                result,
-                MAX_POSSIBLE_SCORE,
-                self.config.filter_zero_std_samples,
-                toggle=self.toggle,
-                training_step=self.training_step,
-            )
-            if group is not None:
-                groups.append(group)
-            if group is not None or not self.config.active_sampling:
-                sampled += 1
-        return (make_batch(groups) if groups else None), used
-
     def _data_preparation_loop(self) -> None:
         used = self.next_prompt
         for _ in range(self.config.async_steps * self.config.num_unique_prompts_rollout):
@@ -194,7 +203,13 @@ class DataPreparationActor:
         while self.training_step < self.config.num_training_steps:
             while self.training_step - self._last_consumed_step > self.config.async_steps:
                 time.sleep(0.01)
-            batch, newly_used = self.accumulate_inference_batches()
+            batch, newly_used = accumulate_inference_batches(
+                self.inference_results_Q,
+                self._add_prompt,
+                self.config,
+                training_step=self.training_step,
+                toggle=self.toggle,
+            )
             used += newly_used
             if batch is None:
                 continue
@@ -225,9 +240,10 @@ class DataPreparationActor:
             time.sleep(0.005)
 
     def _cleanup_old_steps(self, current_step: int) -> None:
-        for kept in (self.prepared_data, self.toggle_states, self.used):
-            for step in [step for step in kept if step < current_step - 1]:
-                del kept[step]
+        for step in [step for step in self.prepared_data if step < current_step - 1]:
+            del self.prepared_data[step], self.used[step]
+        for step in [step for step in self.toggle_states if step < current_step - 1]:
+            del self.toggle_states[step]
 
     def get_state(self) -> dict[str, Any]:
         with self.lock:
@@ -277,6 +293,7 @@ def train(path: Path, config: Config) -> None:
     ray.get(data_prep_actor.start.remote())
     for step in range(len(checkpoint["log"]), config.num_training_steps):
         data = ray.get(data_prep_actor.get_data.remote(step))
+        while_building = ray.get(data_prep_actor.get_state.remote())
         ahead = min(step + 1 + config.async_steps, config.num_training_steps)
         while (state := ray.get(data_prep_actor.get_state.remote()))["training_step"] < ahead:
             time.sleep(0.005)
@@ -284,7 +301,9 @@ def train(path: Path, config: Config) -> None:
             {
                 "data": digest(data),
                 "toggle": state["toggle"],
-                "of_now": ray.get(data_prep_actor.get_toggle_of_now.remote()),
+                "toggle_while_building": while_building["toggle"],
+                "toggle_of_now": ray.get(data_prep_actor.get_toggle_of_now.remote()),
+                "results_used": state["results_used"],
             }
         )
         checkpoint["actor"] = state

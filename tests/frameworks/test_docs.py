@@ -1,0 +1,38 @@
+"""The Python that the docs show is the Python that the tests run."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PROJECT = HERE.parents[1]
+DOCS = [PROJECT / "docs" / name for name in ("distributed.md", "open_instruct.md")]
+CODE = [*(PROJECT / "examples" / "recipes").glob("*.py"), HERE / "open_instruct_loop.py"]
+
+BLOCKS = [
+    pytest.param(block, id=f"{doc.stem}-{i}")
+    for doc in DOCS
+    for i, block in enumerate(re.findall(r"^```python\n(.*?)^```$", doc.read_text(), re.M | re.S))
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_each_block_is_in_the_code_that_runs(block: str) -> None:
+    wanted = textwrap.dedent(block)
+    size = len(block.splitlines())
+    found = [
+        path.name
+        for path in CODE
+        for lines in [path.read_text().splitlines(keepends=True)]
+        for start in range(len(lines) - size + 1)
+        if textwrap.dedent("".join(lines[start : start + size])) == wanted
+    ]
+    assert found
+
+
+def test_both_docs_show_code() -> None:
+    assert len(BLOCKS) >= 10
