@@ -45,7 +45,9 @@ def many_keys(rng: np.random.Generator, keys: int, *, freeze: bool) -> Toggle:
     toggle = Toggle.kimi_k25(**SETTINGS) if freeze else Toggle(**SETTINGS)
     correct = np.ones(BATCH // 16 * 16, np.bool_)
     for start in range(0, keys, BATCH // 16):
-        names = [f"problem-{i}" for i in range(start, min(start + BATCH // 16, keys)) for _ in range(16)]
+        names = [
+            f"problem-{i}" for i in range(start, min(start + BATCH // 16, keys)) for _ in range(16)
+        ]
         n = len(names)
         toggle.observe(names, lengths_of(rng, n), correct=correct[:n], step=start)
     return toggle
@@ -68,7 +70,7 @@ def measure(name: str, toggle: Toggle, repeats: int) -> dict[str, Any]:
     copies = [Toggle.from_bytes(state) for _ in range(repeats)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "toggle.bin"
-        row = {
+        row: dict[str, Any] = {
             "state": name,
             "lengths": sum(toggle.counts().values()),
             "memory": toggle.nbytes,
@@ -97,7 +99,9 @@ def one_rank(rank: int, size: int, store: str, state: bytes, repeats: int) -> No
 
     from toggle_rs.integrations.distributed import sync  # noqa: PLC0415
 
-    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{store}", rank=rank, world_size=size
+    )
     toggle = Toggle.from_bytes(state)
     sync(toggle)
     took = seconds(lambda: sync(toggle), repeats)
@@ -128,7 +132,11 @@ def main() -> None:
     states: list[tuple[str, Callable[[], Toggle], int]] = [
         ("8 datasets", lambda: few_keys(rng), 21),
         (f"{options.keys:,} keys, frozen", lambda: many_keys(rng, options.keys, freeze=True), 5),
-        (f"{options.keys:,} keys, 16 lengths each", lambda: many_keys(rng, options.keys, freeze=False), 5),
+        (
+            f"{options.keys:,} keys, 16 lengths each",
+            lambda: many_keys(rng, options.keys, freeze=False),
+            5,
+        ),
     ]
     for name, make, repeats in states:
         toggle = make()

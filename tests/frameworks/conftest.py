@@ -16,7 +16,9 @@ from ranks import Ranks  # noqa: E402 - its folder has just been added
 
 
 @pytest.fixture(scope="session", params=[2, 4])
-def ranks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ranks]:
+def ranks(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ranks]:
     """Two processes, then four, in a gloo group of their own."""
     group = Ranks(request.param, tmp_path_factory.mktemp("store") / "file")
     yield group

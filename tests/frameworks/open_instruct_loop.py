@@ -5,7 +5,8 @@ A Ray actor prepares steps on one background thread, up to `async_steps` ahead o
 `get_data` and `get_state` run on other threads of the actor.
 
 In one thing it differs: it resumes its prompts as of the last consumed step, where open-instruct
-goes on with later ones. So a resumed run gets the groups of an unbroken one, and must end as it does.
+goes on with later ones. So a resumed run gets the groups of an unbroken one, and has to end as that
+does.
 """
 
 from __future__ import annotations
@@ -282,9 +283,7 @@ def digest(data: Any) -> str:
 def train(path: Path, config: Config) -> None:
     """Consumes steps and saves a checkpoint after each; goes on from one that is there."""
     checkpoint = torch.load(path) if path.exists() else {"log": [], "actor": None}
-    ray.init(
-        address="local", num_cpus=4, include_dashboard=False, object_store_memory=100 * 2**20
-    )
+    ray.init(address="local", num_cpus=4, include_dashboard=False, object_store_memory=100 * 2**20)
     prompts, results = Queue(), Queue()
     engine = ray.remote(generate_forever).options(num_cpus=0.5)
     engine.remote(prompts, results, config.num_samples_per_prompt_rollout)

@@ -67,7 +67,10 @@ def test_the_merged_tracker_goes_on_as_if_it_had_seen_all(ranks: Ranks, seed: in
     # Both still hold back what was observed at the last step.
     assert merged == whole
     args = (len(steps[0]) - 1, np.ones(4), np.array([1, 50, 200, 5000]), ["math"] * 4)
-    assert merged.shape(*args, groups=4).scores.tolist() == whole.shape(*args, groups=4).scores.tolist()
+    assert (
+        merged.shape(*args, groups=4).scores.tolist()
+        == whole.shape(*args, groups=4).scores.tolist()
+    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -94,14 +97,20 @@ def test_of_budgets_fixed_on_several_ranks_the_earliest_then_smallest_stays(
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_greenwald_khanna_keeps_its_bound(ranks: Ranks, seed: int) -> None:
-    merged = {states[-1][0] for states in ranks.run(on.sync_each_step, "Toggle", {"estimator": "gk"}, seed)}
+    merged = {
+        states[-1][0]
+        for states in ranks.run(on.sync_each_step, "Toggle", {"estimator": "gk"}, seed)
+    }
     assert len(merged) == 1
     toggle = Toggle.from_bytes(merged.pop())
     for key, lengths in lengths_of(ranks.size, seed, 5).items():
         budget = toggle.budget(key)
         assert budget is not None
         wanted = np.ceil(0.8 * len(lengths))
-        ranks_of_budget = np.sum(np.array(lengths) < budget) + 1, np.sum(np.array(lengths) <= budget)
+        ranks_of_budget = (
+            np.sum(np.array(lengths) < budget) + 1,
+            np.sum(np.array(lengths) <= budget),
+        )
         slack = 0.001 * len(lengths)
         assert ranks_of_budget[0] - slack <= wanted <= ranks_of_budget[1] + slack
 
@@ -110,7 +119,10 @@ def test_a_state_goes_on_with_another_number_of_ranks(ranks: Ranks) -> None:
     before = make("Toggle", {})
     before.observe(["math"] * 3, np.array([10, 20, 30]), np.ones(3), step=6)
     # The first rank takes the saved state over, the others begin empty.
-    own = [Toggle.from_bytes(before.to_bytes()), *(make("Toggle", {}) for _ in range(ranks.size - 1))]
+    own = [
+        Toggle.from_bytes(before.to_bytes()),
+        *(make("Toggle", {}) for _ in range(ranks.size - 1)),
+    ]
     for rank, toggle in enumerate(own):
         toggle.observe(["math"], np.array([100 + rank]), np.ones(1), step=7)
         before.observe(["math"], np.array([100 + rank]), np.ones(1), step=7)
@@ -132,21 +144,25 @@ def test_a_group_is_merged_and_a_rank_outside_is_told(ranks: Ranks) -> None:
 
 
 T, B = "Toggle", "ToggleBudgetTracker"
+UNLIKE = "ValueError: tracker: that of rank {last} cannot be merged: other."
+NO_MERGE = "TypeError: tracker: that of rank 1 cannot be merged: merge is not defined for "
+NONE = "has none to merge, expected a Toggle or ToggleBudgetTracker"
 
 
 @pytest.mark.parametrize(
     ("first", "last", "expected"),
     [
-        ((T, {}), (T, {"m": 5}), "ValueError: tracker: that of rank {last} cannot be merged: other.m: got 5, expected 1"),
-        ((T, {}), (T, {"percentile": 90.0}), "ValueError: tracker: that of rank {last} cannot be merged: other.percentile"),
-        ((T, {}), (T, {"estimator": "gk"}), "ValueError: tracker: that of rank {last} cannot be merged: other.estimator"),
-        ((T, {"estimator": "p2"}), (T, {"estimator": "p2"}), "TypeError: tracker: that of rank 1 cannot be merged: merge"),
-        ((T, {}), (B, {}), "TypeError: tracker: rank 0 has a Toggle, rank {last} a ToggleBudgetTracker"),
-        ((B, {}), (T, {}), "TypeError: tracker: rank 0 has a ToggleBudgetTracker, rank {last} a Toggle"),
-        ((T, {}), ("None", {}), "TypeError: tracker: rank {last} has none to merge, expected a Toggle or"),
-        (("None", {}), (T, {}), "TypeError: tracker: rank 0 has none to merge, expected a Toggle or"),
+        ((T, {}), (T, {"m": 5}), UNLIKE + "m: got 5, expected 1"),
+        ((T, {}), (T, {"percentile": 90.0}), UNLIKE + "percentile"),
+        ((T, {}), (T, {"estimator": "gk"}), UNLIKE + "estimator"),
+        ((B, {}), (B, {"estimator": "gk"}), UNLIKE + "estimator"),
+        ((T, {"estimator": "p2"}), (T, {"estimator": "p2"}), NO_MERGE),
+        ((T, {}), (B, {}), f"TypeError: tracker: rank 0 has a {T}, rank {{last}} a {B}"),
+        ((B, {}), (T, {}), f"TypeError: tracker: rank 0 has a {B}, rank {{last}} a {T}"),
+        ((T, {}), ("None", {}), "TypeError: tracker: rank {last} " + NONE),
+        (("None", {}), (T, {}), "TypeError: tracker: rank 0 " + NONE),
     ],
-)  # fmt: skip
+)
 def test_every_rank_gets_the_same_error_and_none_hangs(
     ranks: Ranks, first: tuple[str, Any], last: tuple[str, Any], expected: str
 ) -> None:
@@ -169,7 +185,11 @@ def in_a_new_process(code: str) -> str:
 
 
 def test_nothing_imports_torch_or_ray_before_it_is_needed() -> None:
-    code = "import sys, toggle_rs, toggle_rs.integrations.distributed; print({'torch', 'ray'} & {*sys.modules})"
+    code = """
+import sys
+import toggle_rs.integrations.distributed
+print({"torch", "ray"} & {*sys.modules})
+"""
     assert in_a_new_process(code) == "set()\n"
 
 

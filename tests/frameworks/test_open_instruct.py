@@ -67,14 +67,14 @@ def test_the_state_at_the_consumed_step_survives_kills(unbroken: Log, tmp_path: 
 
 def test_the_state_at_the_consumed_step_is_that_of_its_groups_and_no_more(unbroken: Log) -> None:
     counts: Counter[tuple[str, ...]] = Counter()
-    prompt = 0
+    counted = 0
     for entry in unbroken:
-        for prompt in range(prompt, entry["results_used"]):
+        for prompt in range(counted, entry["results_used"]):
             result = generate(prompt, SAMPLES)
             name = DATASETS[result.index]
             key = (name,) if isinstance(name, str) else tuple(name)
             counts[key] += sum(score >= MAX_POSSIBLE_SCORE for score in result.reward_scores)
-        prompt = entry["results_used"]
+        counted = entry["results_used"]
         assert Toggle.from_bytes(entry["toggle"]).counts() == dict(counts)
         assert entry["toggle_while_building"] == entry["toggle"]
 

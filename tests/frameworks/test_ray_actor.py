@@ -25,9 +25,7 @@ Group = tuple[np.ndarray, list[int], str]
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
-    ray.init(
-        address="local", num_cpus=4, include_dashboard=False, object_store_memory=100 * 2**20
-    )
+    ray.init(address="local", num_cpus=4, include_dashboard=False, object_store_memory=100 * 2**20)
     yield
     ray.shutdown()
 
@@ -80,6 +78,13 @@ def by_sigkill(actor: Any) -> None:
     os.kill(ray.get(actor.pid.remote()), signal.SIGKILL)
 
 
+def wait_until_dead(actor: Any) -> None:
+    """`ray.kill` does not wait: a call or two may still be answered."""
+    with pytest.raises(RayActorError):  # noqa: PT012 - whichever call it is
+        while True:
+            ray.get(actor.state.remote())
+
+
 class WithPid(ToggleActor):
     def pid(self) -> int:
         return os.getpid()
@@ -96,9 +101,7 @@ def test_an_actor_killed_and_restored_counts_nothing_twice(kill: Callable[[Any],
     # Half of the next step is in when the actor dies; three steps wait to be consumed.
     ray.get([worker.remote(actor, PREPARED + 1, group) for group in range(GROUPS // 2)])
     kill(actor)
-    with pytest.raises(RayActorError):
-        while True:  # `ray.kill` does not wait
-            ray.get(actor.state.remote())
+    wait_until_dead(actor)
 
     actor = new_actor.remote(prepared[CONSUMED][1])
     assert ray.get(actor.state.remote()) == expected[CONSUMED][1]

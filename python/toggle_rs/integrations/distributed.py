@@ -70,7 +70,11 @@ def sync(tracker: _Tracker, group: Any = None) -> _Tracker:
         state[:length].cpu().numpy().tobytes()
         for state, (_, length) in zip(gather(padded), headers, strict=True)
     ]
-    return _merged(_CLASSES[headers[0][0]], states)
+    # In order of rank, so that every rank gets the same bits and the same error.
+    merged: Any = _CLASSES[headers[0][0]].from_bytes(states[0])
+    for rank, state in enumerate(states[1:], start=1):
+        _take_in(merged, rank, state)
+    return merged  # type: ignore[no-any-return]  # of the class of `tracker`, as checked
 
 
 def _check_classes(kinds: list[int]) -> None:
@@ -84,12 +88,8 @@ def _check_classes(kinds: list[int]) -> None:
             raise TypeError(f"tracker: rank 0 has a {first}, rank {rank} a {other}")
 
 
-def _merged(known: Any, states: list[bytes]) -> Any:
-    """In order of rank, so that every rank gets the same bits and the same error."""
-    result = known.from_bytes(states[0])
-    for rank, state in enumerate(states[1:], start=1):
-        try:
-            result.merge(known.from_bytes(state))
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"tracker: that of rank {rank} cannot be merged: {error}") from error
-    return result
+def _take_in(merged: Any, rank: int, state: bytes) -> None:
+    try:
+        merged.merge(type(merged).from_bytes(state))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"tracker: that of rank {rank} cannot be merged: {error}") from error
