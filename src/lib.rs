@@ -10,6 +10,7 @@ mod python;
 pub mod quantile;
 pub mod schedule;
 pub mod shaping;
+pub mod snapshot;
 pub mod toggle;
 pub mod tracker;
 
