@@ -1,3 +1,232 @@
-__all__ = ["__version__"]
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias, TypedDict, final, overload
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Self, disjoint_base
+
+__all__ = [
+    "CheckpointError",
+    "ExactQuantile",
+    "GKQuantile",
+    "P2Quantile",
+    "Shaped",
+    "Toggle",
+    "ToggleBudgetTracker",
+    "__version__",
+]
 
 __version__: str
+
+_Key: TypeAlias = str | list[str] | tuple[str, ...]
+_Keys: TypeAlias = Sequence[_Key] | npt.NDArray[np.object_] | npt.NDArray[np.str_]
+_Integers: TypeAlias = npt.NDArray[np.integer[Any]] | Sequence[int]
+_Reals: TypeAlias = npt.NDArray[np.floating[Any] | np.integer[Any]] | Sequence[float]
+# Whatever has `__array__` or DLPack too, torch tensors among them.
+_Scores: TypeAlias = Any
+_Estimator: TypeAlias = Literal["exact", "p2", "gk"] | ExactQuantile | P2Quantile | GKQuantile
+
+class CheckpointError(ValueError): ...
+
+@final
+class ExactQuantile:
+    def __new__(cls) -> Self: ...
+    def update(self, values: int | _Integers) -> None: ...
+    @overload
+    def quantile(self, q: float) -> float | None: ...
+    @overload
+    def quantile(self, q: npt.ArrayLike) -> npt.NDArray[np.float64] | None: ...
+    @overload
+    def percentile(self, p: float) -> float | None: ...
+    @overload
+    def percentile(self, p: npt.ArrayLike) -> npt.NDArray[np.float64] | None: ...
+    def rank(self, value: float) -> float | None: ...
+    def merge(self, other: ExactQuantile) -> None: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def min(self) -> int | None: ...
+    @property
+    def max(self) -> int | None: ...
+    @property
+    def nbytes(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class P2Quantile:
+    def __new__(cls, q: float) -> Self: ...
+    def update(self, values: float | _Reals) -> None: ...
+    @overload
+    def quantile(self, q: float) -> float | None: ...
+    @overload
+    def quantile(self, q: npt.ArrayLike) -> npt.NDArray[np.float64] | None: ...
+    @overload
+    def percentile(self, p: float) -> float | None: ...
+    @overload
+    def percentile(self, p: npt.ArrayLike) -> npt.NDArray[np.float64] | None: ...
+    def rank(self, value: float) -> float | None: ...
+    def merge(self, other: P2Quantile) -> None: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def min(self) -> float | None: ...
+    @property
+    def max(self) -> float | None: ...
+    @property
+    def nbytes(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    @property
+    def q(self) -> float: ...
+
+@final
+class GKQuantile:
+    def __new__(cls, epsilon: float) -> Self: ...
+    def update(self, values: float | _Reals) -> None: ...
+    @overload
+    def quantile(self, q: float) -> float | None: ...
+    @overload
+    def quantile(self, q: npt.ArrayLike) -> npt.NDArray[np.float64] | None: ...
+    @overload
+    def percentile(self, p: float) -> float | None: ...
+    @overload
+    def percentile(self, p: npt.ArrayLike) -> npt.NDArray[np.float64] | None: ...
+    def rank(self, value: float) -> float | None: ...
+    def merge(self, other: GKQuantile) -> None: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def min(self) -> float | None: ...
+    @property
+    def max(self) -> float | None: ...
+    @property
+    def nbytes(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def tuples(self) -> int: ...
+
+@disjoint_base
+class ToggleBudgetTracker:
+    def __new__(
+        cls,
+        m: int,
+        lambda_: float,
+        percentile: float,
+        warmup_steps: int,
+        *,
+        estimator: _Estimator = "exact",
+    ) -> Self: ...
+    @property
+    def enabled(self) -> bool: ...
+    m: int
+    lambda_: float
+    percentile: float
+    warmup_steps: int
+    def update(
+        self,
+        datasets: _Keys,
+        lengths: _Integers,
+        scores: _Scores,
+        max_possible_score: float,
+    ) -> None: ...
+    def maybe_apply(
+        self,
+        step: int,
+        scores: _Scores,
+        sequence_lengths: _Integers,
+        datasets: _Keys,
+        num_samples_per_prompt: int,
+        max_possible_score: float,
+    ) -> tuple[Any, dict[str, int | float]]: ...
+    def budget(self, dataset: _Key) -> float | None: ...
+    def budgets(self) -> dict[tuple[str, ...], float]: ...
+    def counts(self) -> dict[tuple[str, ...], int]: ...
+    @property
+    def lengths_per_dataset(self) -> dict[tuple[str, ...], npt.NDArray[np.int64]]: ...
+    @property
+    def nbytes(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+class _Settings(TypedDict):
+    m: int
+    lambda_: float
+    percentile: float
+    warmup_steps: int
+    estimator: _Estimator
+    start_phase: Literal["normal", "length_penalty"]
+    freeze: Literal["never", "warmup", "first"]
+    min_samples: int
+    penalty: Literal["zero", "cap_at_zero"]
+
+@disjoint_base
+class Toggle:
+    def __new__(
+        cls,
+        *,
+        m: int,
+        lambda_: float,
+        percentile: float,
+        warmup_steps: int = 0,
+        estimator: _Estimator = "exact",
+        start_phase: Literal["normal", "length_penalty"] = "normal",
+        freeze: Literal["never", "warmup", "first"] = "never",
+        min_samples: int = 1,
+        penalty: Literal["zero", "cap_at_zero"] = "zero",
+    ) -> Self: ...
+    @classmethod
+    def kimi_k25(cls, *, m: int, lambda_: float, percentile: float) -> Self: ...
+    def observe(
+        self,
+        datasets: _Keys,
+        lengths: _Integers,
+        scores: _Scores | None = None,
+        *,
+        correct: Any = None,
+        max_score: Any = 1.0,
+        step: int | None = None,
+    ) -> None: ...
+    def shape(
+        self,
+        step: int,
+        scores: _Scores,
+        lengths: _Integers,
+        datasets: _Keys,
+        *,
+        groups: Any,
+        correct: Any = None,
+        max_score: Any = 1.0,
+    ) -> Shaped: ...
+    def apply(
+        self,
+        step: int,
+        scores: _Scores,
+        lengths: _Integers,
+        datasets: _Keys,
+        *,
+        groups: Any,
+        correct: Any = None,
+        max_score: Any = 1.0,
+    ) -> Shaped: ...
+    def is_penalty_step(self, step: int) -> bool: ...
+    def budget(self, key: _Key) -> float | None: ...
+    def budgets(self) -> dict[tuple[str, ...], float]: ...
+    def counts(self) -> dict[tuple[str, ...], int]: ...
+    @property
+    def settings(self) -> _Settings: ...
+    @property
+    def nbytes(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Shaped:
+    @property
+    def scores(self) -> Any: ...
+    @property
+    def kept(self) -> Any: ...
+    @property
+    def has_signal(self) -> Any: ...
+    @property
+    def group_accuracy(self) -> Any: ...
+    @property
+    def metrics(self) -> dict[str, float]: ...

@@ -9,7 +9,7 @@ use pyo3::types::{PyInt, PyList, PyString, PyTuple};
 use super::arrays::{Scores, Stored, View, as_array, bad_dtype, with_scores};
 use super::errors::wrong_type;
 use super::keys::PyKeys;
-use super::numbers::{self, MaxScore};
+use super::numbers::{self, Given, MaxScore};
 use crate::column::Column;
 use crate::groups::Groups;
 use crate::keys::{KeySource, KeyTable};
@@ -20,12 +20,13 @@ use crate::{Error, Result};
 pub(super) fn correct_mask(
     correct: Option<&Bound<'_, PyAny>>,
     scores: Option<&Scores<'_>>,
-    max_score: Option<&Bound<'_, PyAny>>,
+    max_score: &Given<'_>,
 ) -> PyResult<Vec<bool>> {
     if let Some(scores) = scores {
         with_scores!(scores, view => check_scores(view))?;
     }
-    let limit = max_score.map_or(Ok(Limit::One(MaxScore::python(1.0))), Limit::new)?;
+    let given = max_score.0.as_ref();
+    let limit = given.map_or(Ok(Limit::One(MaxScore::python(1.0))), Limit::new)?;
     let Some(correct) = correct else {
         let Some(scores) = scores else {
             let message = "scores: got None, expected scores, or correct instead of them";

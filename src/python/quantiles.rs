@@ -7,7 +7,7 @@ use pyo3::sync::MutexExt;
 use pyo3::types::PyString;
 
 use super::errors::wrong_type;
-use super::numbers;
+use super::numbers::{self, Given};
 use super::values::{Floats, Integers, Question};
 use crate::quantile::{self as core, Estimator, Merge, Quantile, Rank};
 use crate::{Error, Result};
@@ -178,11 +178,8 @@ quantile_class! {
 }
 
 /// The argument `estimator`: a name, or an empty object taken as a pattern.
-pub(super) fn pattern(
-    estimator: Option<&Bound<'_, PyAny>>,
-    percentile: f64,
-) -> PyResult<Estimator> {
-    let Some(object) = estimator else {
+pub(super) fn pattern(estimator: &Given<'_>, percentile: f64) -> PyResult<Estimator> {
+    let Some(object) = &estimator.0 else {
         return Ok(Estimator::by_name("exact", percentile)?);
     };
     if let Ok(name) = object.cast::<PyString>() {

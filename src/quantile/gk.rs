@@ -2,7 +2,7 @@
 
 mod summary;
 
-use super::{Merge, Quantile, Rank, check_count, check_finite, check_quantile};
+use super::{Merge, Quantile, Rank, check_count, check_finite, check_quantile, is_canonical};
 use crate::error::{Error, Result};
 use summary::Summary;
 pub(crate) use summary::Tuple;
@@ -240,9 +240,4 @@ fn rank_of(q: f64, n: u64) -> u64 {
 /// Sorts numbers that are not NaN; faster than by `total_cmp`.
 fn sort(values: &mut [f64]) {
     values.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-}
-
-/// Whether a number is one that a state may hold: finite, and not -0.0.
-fn is_canonical(value: f64) -> bool {
-    value.is_finite() && (value != 0.0 || value.is_sign_positive())
 }

@@ -130,7 +130,13 @@ pub(crate) fn check_finite(values: &[f64]) -> Result<()> {
     }
 }
 
-/// The count once `more` values are in.
+/// Whether a state may hold this number: finite, and not -0.0, which is equal
+/// to 0.0 but does not encode alike.
+pub(crate) fn is_canonical(value: f64) -> bool {
+    value.is_finite() && (value != 0.0 || value.is_sign_positive())
+}
+
+/// The count of values once `more` are in.
 pub(crate) fn check_count(argument: &'static str, count: u64, more: u64) -> Result<u64> {
     match count.checked_add(more) {
         Some(sum) if sum <= MAX_COUNT => Ok(sum),

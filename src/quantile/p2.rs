@@ -1,7 +1,7 @@
 //! The P² algorithm of Jain and Chlamtac: one quantile from five markers.
 
 use super::interpolate::{Position, lerp};
-use super::{Quantile, check_count, check_finite, check_percentile, check_quantile};
+use super::{Quantile, check_count, check_finite, check_percentile, check_quantile, is_canonical};
 use crate::error::{Error, Result};
 
 const MARKERS: usize = 5;
@@ -134,7 +134,7 @@ impl P2Quantile {
                 .heights
                 .iter()
                 .chain([&self.q])
-                .all(|&x| x.is_finite() && !is_negative_zero(x))
+                .all(|&x| is_canonical(x))
             && used.is_sorted()
             && unused.iter().all(|&height| height == 0.0)
             && if self.count <= MARKERS as u64 {
@@ -259,20 +259,19 @@ impl Markers {
         }
         let before = self.positions[4];
         self.positions[4] += 1.0;
-        let mut ahead = [0.0; MARKERS];
         for i in 1..4 {
             self.positions[i] += f64::from(u8::from(value < self.heights[i]));
-            ahead[i] = 1.0 + before * self.fractions[i] - self.positions[i];
         }
+        let ahead = [1, 2, 3].map(|i| 1.0 + before * self.fractions[i] - self.positions[i]);
         // Most values move no marker: one branch for all three.
-        if ahead[1..4].iter().all(|ahead| ahead.abs() < 1.0) {
+        if ahead.iter().all(|ahead| ahead.abs() < 1.0) {
             return;
         }
-        for i in 1..4 {
+        for (i, ahead) in (1..).zip(ahead) {
             let [left, at, right] = [i - 1, i, i + 1].map(|j| self.positions[j]);
-            if ahead[i] >= 1.0 && right - at > 1.0 {
+            if ahead >= 1.0 && right - at > 1.0 {
                 self.shift(i, 1.0);
-            } else if ahead[i] <= -1.0 && at - left > 1.0 {
+            } else if ahead <= -1.0 && at - left > 1.0 {
                 self.shift(i, -1.0);
             }
         }
@@ -331,8 +330,4 @@ fn exact(sorted: &[f64], q: f64, count: u64) -> f64 {
 )]
 fn to_position(position: f64) -> u64 {
     position as u64
-}
-
-fn is_negative_zero(value: f64) -> bool {
-    value == 0.0 && value.is_sign_negative()
 }

@@ -6,8 +6,7 @@
 //! limit(n) = floor(2 epsilon n), so that some tuple is within limit / 2 of any
 //! rank. Of values that are equal the order is free: ranks are meant up to ties.
 
-use super::is_canonical;
-use crate::quantile::check_count;
+use crate::quantile::{check_count, is_canonical};
 
 /// One value and what is known of its rank.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -89,8 +88,21 @@ impl Summary {
         let (mut left, mut start) = (0, 0);
         for (i, tuple) in self.tuples.iter_mut().enumerate() {
             let mut end = start;
-            while end < values.len() && values[end] <= tuple.value {
-                end += 1;
+            // Four at a time, as how many fall to a tuple cannot be predicted.
+            loop {
+                let rest = &values[end..];
+                let Some(four) = rest.first_chunk::<4>() else {
+                    end += rest
+                        .iter()
+                        .take_while(|&&value| value <= tuple.value)
+                        .count();
+                    break;
+                };
+                let up_to = four.iter().filter(|&&value| value <= tuple.value).count();
+                end += up_to;
+                if up_to < 4 {
+                    break;
+                }
             }
             let new = (end - start) as u64;
             if i > 0 && tuple.g + tuple.delta + new <= limit {
