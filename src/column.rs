@@ -51,13 +51,14 @@ pub trait Lengths {
     fn read(&self, start: usize, out: &mut [u64]) -> Result<()>;
 }
 
-impl Lengths for [u64] {
+/// Slices, arrays and vectors.
+impl<T: AsRef<[u64]>> Lengths for T {
     fn len(&self) -> usize {
-        <[u64]>::len(self)
+        self.as_ref().len()
     }
 
     fn read(&self, start: usize, out: &mut [u64]) -> Result<()> {
-        for (i, (slot, &length)) in out.iter_mut().zip(&self[start..]).enumerate() {
+        for (i, (slot, &length)) in out.iter_mut().zip(&self.as_ref()[start..]).enumerate() {
             if length > MAX_LENGTH {
                 return Err(bad_length(self.argument(), start + i, length));
             }

@@ -1,6 +1,7 @@
 //! Toggle reward shaping for reinforcement learning on language models.
 
 mod budget;
+mod choice;
 pub mod column;
 pub mod error;
 pub mod groups;

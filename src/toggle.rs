@@ -1,6 +1,9 @@
 //! Toggle as a trainer uses it: observe, shape, filter what has no signal.
 
+mod state;
+
 use crate::budget::{Budgets, Freeze, Rule};
+use crate::choice::Choice;
 use crate::column::{Column, Lengths};
 use crate::error::{Error, Result};
 use crate::groups::Groups;
@@ -17,6 +20,11 @@ pub enum Penalty {
     Zero,
     /// `min(r, 0)`: a score never goes up.
     CapAtZero,
+}
+
+impl Choice for Penalty {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("zero", Self::Zero), ("cap_at_zero", Self::CapAtZero)];
 }
 
 /// Everything that a [`Toggle`] is made with.
@@ -59,7 +67,7 @@ pub struct Settings {
 /// let mut toggle = Toggle::new(settings)?;
 /// let batch = Batch {
 ///     datasets: &["math"; 4][..],
-///     lengths: &[100_u64, 200, 300, 900][..],
+///     lengths: &[100, 200, 300, 900],
 ///     correct: &[true, true, true, false],
 /// };
 /// toggle.observe(&batch, Some(0))?;
@@ -420,6 +428,9 @@ impl Toggle {
         let Self {
             budgets, scratch, ..
         } = self;
+        if !is_pending {
+            budgets.check_room(scratch.ids.iter().copied(), correct.len())?;
+        }
         let samples = scratch.ids.iter().zip(&scratch.lengths).zip(correct);
         for ((&id, &length), _) in samples.filter(|(_, is_correct)| **is_correct) {
             if is_pending {

@@ -1,5 +1,7 @@
 //! The core of the drop-in for open-instruct's `ToggleBudgetTracker`.
 
+mod state;
+
 use crate::budget::{Budgets, Freeze, Rule};
 use crate::column::{Column, Lengths};
 use crate::error::{Error, Result};
@@ -42,7 +44,7 @@ pub struct Batch<'a, K: ?Sized, C: ?Sized, Q> {
 /// let mut tracker = BudgetTracker::new(1, 0.5, 50.0, 0, exact)?;
 /// let batch = Batch {
 ///     datasets: &["math"; 4][..],
-///     lengths: &[100_u64, 200, 300, 900][..],
+///     lengths: &[100, 200, 300, 900],
 ///     scores: &[1.0, 1.0, 1.0, 0.0][..],
 ///     max_score: 1.0,
 /// };
@@ -215,6 +217,8 @@ impl BudgetTracker {
             self.scratch.forget_batch();
             return Err(error);
         }
+        let seen = self.scratch.seen.iter().copied();
+        self.budgets.check_room(seen, batch.scores.len())?;
         if let Some(step) = step {
             self.budgets.tick_to(step);
         }

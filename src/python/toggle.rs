@@ -14,11 +14,10 @@ use super::keys::{PyKeys, key_dict, with_key};
 use super::numbers::Given;
 use super::{convert, numbers, quantiles};
 use crate::Error;
-use crate::budget::Freeze;
+use crate::choice::Choice;
 use crate::groups::Groups;
-use crate::schedule::Phase;
 use crate::shaping::Score;
-use crate::toggle::{Batch, Metrics, Penalty, Settings, Shaped as CoreShaped, Toggle as Core};
+use crate::toggle::{Batch, Metrics, Settings, Shaped as CoreShaped, Toggle as Core};
 
 /// Toggle reward shaping (Kimi K2.5 technical report, arXiv 2602.02276, its section on
 /// token-efficient RL):
@@ -117,10 +116,10 @@ impl Toggle {
             percentile,
             warmup_steps: count("warmup_steps", warmup_steps, 0)?,
             estimator: quantiles::pattern(&estimator, percentile)?,
-            start_phase: option("start_phase", &start_phase, &START_PHASES)?,
-            freeze: option("freeze", &freeze, &FREEZES)?,
+            start_phase: option("start_phase", &start_phase)?,
+            freeze: option("freeze", &freeze)?,
             min_samples: count("min_samples", min_samples, 1)?,
-            penalty: option("penalty", &penalty, &PENALTIES)?,
+            penalty: option("penalty", &penalty)?,
         };
         Ok(Self(Mutex::new(Core::new(settings)?)))
     }
@@ -343,10 +342,10 @@ impl Toggle {
             "estimator",
             quantiles::pattern_object(py, &settings.estimator)?,
         )?;
-        dict.set_item("start_phase", name_of(settings.start_phase, &START_PHASES))?;
-        dict.set_item("freeze", name_of(settings.freeze, &FREEZES))?;
+        dict.set_item("start_phase", settings.start_phase.name())?;
+        dict.set_item("freeze", settings.freeze.name())?;
         dict.set_item("min_samples", settings.min_samples)?;
-        dict.set_item("penalty", name_of(settings.penalty, &PENALTIES))?;
+        dict.set_item("penalty", settings.penalty.name())?;
         Ok(dict)
     }
 
@@ -433,28 +432,12 @@ impl Toggle {
     }
 }
 
-const START_PHASES: [(&str, Phase); 2] = [
-    ("normal", Phase::Normal),
-    ("length_penalty", Phase::LengthPenalty),
-];
-const FREEZES: [(&str, Freeze); 3] = [
-    ("never", Freeze::Never),
-    ("warmup", Freeze::Warmup),
-    ("first", Freeze::First),
-];
-const PENALTIES: [(&str, Penalty); 2] =
-    [("zero", Penalty::Zero), ("cap_at_zero", Penalty::CapAtZero)];
-
 /// The choice that an argument names; the first one where it is not given.
-fn option<T: Copy>(
-    argument: &'static str,
-    object: &Given<'_>,
-    choices: &[(&str, T)],
-) -> PyResult<T> {
+fn option<T: Choice + Default>(argument: &'static str, object: &Given<'_>) -> PyResult<T> {
     let Some(object) = &object.0 else {
-        return Ok(choices[0].1);
+        return Ok(T::default());
     };
-    let names = choices
+    let names = T::ALL
         .iter()
         .map(|(name, _)| format!("{name:?}"))
         .collect::<Vec<_>>()
@@ -463,17 +446,10 @@ fn option<T: Copy>(
         return Err(super::errors::wrong_type(argument, None, object, names));
     };
     let name = name.to_string_lossy();
-    let choice = choices.iter().find(|(choice, _)| *choice == name);
+    let choice = T::ALL.iter().find(|(choice, _)| *choice == name);
     Ok(choice
         .map(|&(_, value)| value)
         .ok_or_else(|| Error::value(argument, format!("{name:?}"), names))?)
-}
-
-fn name_of<T: PartialEq>(value: T, choices: &[(&'static str, T)]) -> &'static str {
-    choices
-        .iter()
-        .find(|(_, choice)| *choice == value)
-        .map_or("", |(name, _)| name)
 }
 
 /// What `Toggle.shape` made of a batch of N samples.

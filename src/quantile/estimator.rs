@@ -1,5 +1,7 @@
 //! Any of the estimators, chosen at run time.
 
+use std::fmt::{Display, Formatter};
+
 use super::{ExactQuantile, GkQuantile, Merge, P2Quantile, Quantile};
 use crate::error::{Error, Result};
 
@@ -159,6 +161,18 @@ impl Estimator {
             (Self::Gk(own), Self::Gk(other)) => own.merge(other),
             (Self::P2(_), Self::P2(_)) => Err(P2_MERGE),
             (own, other) => Err(Error::value("other", other.name(), own.name())),
+        }
+    }
+}
+
+impl Display for Estimator {
+    /// Kind and settings, as they are written in Python.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let name = self.name();
+        match self {
+            Self::Exact(_) => write!(f, "{name}()"),
+            Self::P2(p2) => write!(f, "{name}({:?})", p2.q()),
+            Self::Gk(gk) => write!(f, "{name}({:?})", gk.epsilon()),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A reader trusts nothing: no number makes it allocate, and each element that
 //! it hands out has cost at least a byte of input.
 
+use crate::choice::Choice;
 use crate::error::{Error, Result};
 
 /// An error that says what is wrong with the bytes.
@@ -44,6 +45,11 @@ impl Writer {
         if let Some(number) = number {
             self.number(number);
         }
+    }
+
+    /// One of a few values, as its position among them.
+    pub(crate) fn choice(&mut self, choice: impl Choice) {
+        self.byte(choice.position());
     }
 
     /// All 64 bits. -0.0 becomes the equal 0.0: equal objects, equal bytes.
@@ -103,7 +109,9 @@ impl<'a> Reader<'a> {
     }
 
     fn take(&mut self, len: u64) -> Result<&'a [u8]> {
-        let taken = usize::try_from(len).ok().and_then(|len| self.0.split_at_checked(len));
+        let taken = usize::try_from(len)
+            .ok()
+            .and_then(|len| self.0.split_at_checked(len));
         let (taken, rest) = taken.ok_or_else(|| invalid("a value is cut short"))?;
         self.0 = rest;
         Ok(taken)
@@ -111,7 +119,10 @@ impl<'a> Reader<'a> {
 
     #[inline]
     pub(crate) fn byte(&mut self) -> Result<u8> {
-        let (&byte, rest) = self.0.split_first().ok_or_else(|| invalid("a value is cut short"))?;
+        let (&byte, rest) = self
+            .0
+            .split_first()
+            .ok_or_else(|| invalid("a value is cut short"))?;
         self.0 = rest;
         Ok(byte)
     }
@@ -134,7 +145,9 @@ impl<'a> Reader<'a> {
                 return Ok(number);
             }
         }
-        Err(invalid("a number of more than 64 bits, or with leading zeros"))
+        Err(invalid(
+            "a number of more than 64 bits, or with leading zeros",
+        ))
     }
 
     pub(crate) fn flag(&mut self) -> Result<bool> {
@@ -149,11 +162,11 @@ impl<'a> Reader<'a> {
         self.flag()?.then(|| self.number()).transpose()
     }
 
-    /// One of a few choices, written as its position among them.
-    pub(crate) fn choice<T: Copy>(&mut self, choices: &[T]) -> Result<T> {
+    /// See [`Writer::choice`].
+    pub(crate) fn choice<T: Choice>(&mut self) -> Result<T> {
         let byte = self.byte()?;
-        let choice = choices.get(usize::from(byte)).copied();
-        choice.ok_or_else(|| invalid(format!("{byte} where one of {} choices should be", choices.len())))
+        let choice = T::ALL.get(usize::from(byte)).map(|&(_, choice)| choice);
+        choice.ok_or_else(|| invalid(format!("there is no choice {byte}")))
     }
 
     /// A finite number.
@@ -177,7 +190,10 @@ impl<'a> Reader<'a> {
     /// How many elements are next, each at least `bytes` long.
     pub(crate) fn len(&mut self, bytes: u64) -> Result<u64> {
         let len = self.number()?;
-        if len.checked_mul(bytes).is_some_and(|bytes| bytes <= self.0.len() as u64) {
+        if len
+            .checked_mul(bytes)
+            .is_some_and(|bytes| bytes <= self.0.len() as u64)
+        {
             Ok(len)
         } else {
             Err(invalid(format!("{len} elements in {} bytes", self.0.len())))
@@ -189,7 +205,9 @@ impl<'a> Reader<'a> {
         let mut last = 0_u64;
         let lengths = (0..self.len(1)?).map(|_| {
             let step = self.number()?;
-            last = last.checked_add(step).ok_or_else(|| invalid("a length of more than 64 bits"))?;
+            last = last
+                .checked_add(step)
+                .ok_or_else(|| invalid("a length of more than 64 bits"))?;
             Ok(last)
         });
         lengths.collect()
@@ -204,9 +222,17 @@ impl<'a> Reader<'a> {
             let count = unzigzag(token >> 1, last).ok_or_else(wide)?;
             let has_gap = token & 1 == 1;
             if count == 0 {
-                return if has_gap { Err(invalid("a count of 0")) } else { Ok(()) };
+                return if has_gap {
+                    Err(invalid("a count of 0"))
+                } else {
+                    Ok(())
+                };
             }
-            let gap = if has_gap { self.number()?.checked_add(1) } else { Some(0) };
+            let gap = if has_gap {
+                self.number()?.checked_add(1)
+            } else {
+                Some(0)
+            };
             let value = gap.and_then(|gap| next.checked_add(gap)).ok_or_else(wide)?;
             record(value, count)?;
             (next, last) = (value.checked_add(1).ok_or_else(wide)?, count);

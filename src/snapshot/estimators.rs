@@ -67,9 +67,13 @@ impl State for P2Quantile {
     /// have the ranks 1 to 5.
     fn write_data(&self, out: &mut Writer) {
         out.number(self.count());
-        self.heights().iter().for_each(|&height| out.real(height));
+        for &height in self.heights() {
+            out.real(height);
+        }
         if self.count() > 5 {
-            self.positions()[1..4].iter().for_each(|&position| out.number(position));
+            self.positions()[1..4]
+                .iter()
+                .for_each(|&position| out.number(position));
         }
     }
 
@@ -107,7 +111,9 @@ impl State for GkQuantile {
             out.number(tuple.delta);
         }
         out.number(buffer.len() as u64);
-        buffer.iter().for_each(|&value| out.real(value));
+        for &value in buffer {
+            out.real(value);
+        }
     }
 
     fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self> {

@@ -72,7 +72,9 @@ fn sync_folder(_folder: &Path) -> Result<()> {
 pub fn read_file(path: &Path) -> Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let mut bytes = Vec::new();
-    Read::by_ref(&mut file).take(HEADER as u64).read_to_end(&mut bytes)?;
+    Read::by_ref(&mut file)
+        .take(HEADER as u64)
+        .read_to_end(&mut bytes)?;
     if let Ok((_, len)) = super::header(&bytes) {
         // One byte more gives away that there are some after the end.
         let rest = len.saturating_sub(HEADER as u64).saturating_add(1);

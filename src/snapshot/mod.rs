@@ -133,7 +133,7 @@ pub trait Snapshot: Payload {
 impl<T: Payload> Snapshot for T {}
 
 /// The class and the size in bytes of the snapshot that begins with `bytes`.
-fn header(bytes: &[u8]) -> Result<(u16, u64)> {
+fn header(bytes: &[u8]) -> Result<(u64, u64)> {
     let Some((header, _)) = bytes.split_at_checked(HEADER) else {
         return Err(invalid(format!("{} bytes are too few", bytes.len())));
     };
@@ -154,24 +154,34 @@ fn header(bytes: &[u8]) -> Result<(u16, u64)> {
     if version == 0 {
         return Err(invalid("there is no version 0"));
     }
-    Ok((kind as u16, len.saturating_add((HEADER + CHECKSUM) as u64)))
+    Ok((kind, len.saturating_add((HEADER + CHECKSUM) as u64)))
 }
 
 /// The payload of a snapshot whose length and checksum are right.
 fn payload(bytes: &[u8], expected: Kind) -> Result<&[u8]> {
     let (kind, len) = header(bytes)?;
     if len != bytes.len() as u64 {
-        let what = if len > bytes.len() as u64 { "cut short" } else { "with bytes after its end" };
-        return Err(invalid(format!("{what}: {} bytes, its header says {len}", bytes.len())));
+        let what = if len > bytes.len() as u64 {
+            "cut short"
+        } else {
+            "with bytes after its end"
+        };
+        return Err(invalid(format!(
+            "{what}: {} bytes, its header says {len}",
+            bytes.len()
+        )));
     }
     let (checked, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
     if checksum != crc32fast::hash(checked).to_le_bytes() {
         return Err(invalid("the checksum is wrong: some of it has changed"));
     }
-    if kind != expected as u16 {
-        let known = Kind::ALL.into_iter().find(|&known| known as u16 == kind);
+    if kind != expected as u64 {
+        let known = Kind::ALL.into_iter().find(|&known| known as u64 == kind);
         let name = known.map_or_else(|| format!("kind {kind}"), |known| known.name().into());
-        return Err(invalid(format!("it is one of {name}, expected {}", expected.name())));
+        return Err(invalid(format!(
+            "it is one of {name}, expected {}",
+            expected.name()
+        )));
     }
     Ok(&checked[HEADER..])
 }
