@@ -13,6 +13,8 @@ pub mod schedule;
 pub mod shaping;
 pub mod snapshot;
 pub mod toggle;
+#[cfg(feature = "traces")]
+pub mod traces;
 pub mod tracker;
 
 pub use budget::Freeze;

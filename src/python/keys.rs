@@ -1,9 +1,10 @@
 //! Dataset keys from Python: a str, or a list or tuple of str.
 
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
+use super::arrays::{Array, object_at};
 use super::errors::wrong_type;
 use crate::Error;
 use crate::keys::{DatasetKey, KeyRef, KeySource};
@@ -14,26 +15,40 @@ use crate::keys::{DatasetKey, KeyRef, KeySource};
 /// of the tracker, while a call is under way.
 pub(super) struct PyKeys<'py> {
     argument: &'static str,
-    keys: Bound<'py, PyList>,
+    keys: Keys<'py>,
+}
+
+enum Keys<'py> {
+    List(Bound<'py, PyList>),
+    Tuple(Bound<'py, PyTuple>),
+    Array(Bound<'py, PyArray1<Py<PyAny>>>),
 }
 
 impl<'py> PyKeys<'py> {
     pub fn new(argument: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
         const KEYS: &str = "a list, tuple or 1-D NumPy array with one key per sample";
         let keys = if let Ok(list) = object.cast::<PyList>() {
-            list.clone()
+            Keys::List(list.clone())
         } else if let Ok(tuple) = object.cast::<PyTuple>() {
-            tuple.to_list()
-        } else if let Ok(array) = object.cast::<PyUntypedArray>() {
-            if array.ndim() != 1 {
-                let value = format!("an array of {} dimensions", array.ndim());
-                return Err(Error::value(argument, value, KEYS).into());
+            Keys::Tuple(tuple.clone())
+        } else if object.cast::<PyUntypedArray>().is_ok() {
+            match object.cast::<PyArray1<Py<PyAny>>>() {
+                Ok(array) => Keys::Array(array.clone()),
+                // An array of str: NumPy makes the objects.
+                Err(_) => Keys::List(Array::new(argument, object)?.to_list()?),
             }
-            array.call_method0("tolist")?.cast_into()?
         } else {
             return Err(wrong_type(argument, None, object, KEYS));
         };
         Ok(Self { argument, keys })
+    }
+
+    fn get(&self, index: usize) -> PyResult<Bound<'py, PyAny>> {
+        match &self.keys {
+            Keys::List(list) => list.get_item(index),
+            Keys::Tuple(tuple) => tuple.get_item(index),
+            Keys::Array(array) => object_at(array, index),
+        }
     }
 }
 
@@ -41,7 +56,11 @@ impl KeySource for PyKeys<'_> {
     type Error = Refusal;
 
     fn len(&self) -> usize {
-        self.keys.len()
+        match &self.keys {
+            Keys::List(list) => list.len(),
+            Keys::Tuple(tuple) => tuple.len(),
+            Keys::Array(array) => array.len(),
+        }
     }
 
     fn resolve(
@@ -56,8 +75,7 @@ impl KeySource for PyKeys<'_> {
         let mut recent = [(std::ptr::null_mut(), 0); SLOTS];
         for (index, slot) in (start..).zip(ids) {
             let object = self
-                .keys
-                .get_item(index)
+                .get(index)
                 .map_err(|_| Refusal::Key(index, Flaw::Kind))?;
             let address = object.as_ptr();
             // Objects are 16 bytes apart at least.
@@ -99,7 +117,7 @@ impl Refusal {
     pub fn explain(self, keys: &PyKeys<'_>) -> PyErr {
         match self {
             Self::Core(error) => error.into(),
-            Self::Key(index, flaw) => match keys.keys.get_item(index) {
+            Self::Key(index, flaw) => match keys.get(index) {
                 Ok(object) => flaw.explain(keys.argument, Some(index), &object),
                 Err(error) => error,
             },
@@ -169,7 +187,12 @@ pub(super) fn key_dict<'py, T: IntoPyObject<'py>>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (key, value) in items {
-        dict.set_item(PyTuple::new(py, key.names().collect::<Vec<_>>())?, value)?;
+        dict.set_item(to_tuple(py, &key)?, value)?;
     }
     Ok(dict)
+}
+
+/// The key as Python sees it: a tuple of its names.
+pub(super) fn to_tuple<'py>(py: Python<'py>, key: &DatasetKey) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, key.names().collect::<Vec<_>>())
 }

@@ -31,6 +31,11 @@ pub(super) fn count(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResu
     })
 }
 
+/// The size of a group. No batch has `usize::MAX` samples: the core refuses it.
+pub(super) fn size(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    Ok(usize::try_from(count(argument, object)?).unwrap_or(usize::MAX))
+}
+
 /// A real argument: a Python number, or a NumPy scalar.
 pub(super) fn real(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResult<f64> {
     object.extract::<f64>().map_err(|error| {

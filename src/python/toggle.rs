@@ -1,23 +1,23 @@
 //! The Python class `Toggle`, and what it gives back.
 
+use std::ffi::CString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use numpy::PyArray1;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyDict, PyType};
 
-use super::arrays::{PyLengths, Scores, Stored, View, with_scores};
+use super::arrays::{Array, Scores, with_scores};
 use super::batch::{correct_mask, groups_of};
-use super::keys::{PyKeys, key_dict, with_key};
-use super::numbers::Given;
-use super::{convert, numbers, quantiles};
-use crate::Error;
+use super::keys::{PyKeys, Refusal, key_dict, with_key};
+use super::lengths::LengthArgument;
+use super::numbers::{self, Given};
+use super::options::option;
+use super::quantiles;
+use super::shaped::{Shaped, Untyped};
 use crate::choice::Choice;
-use crate::groups::Groups;
-use crate::shaping::Score;
-use crate::toggle::{Batch, Metrics, Settings, Shaped as CoreShaped, Toggle as Core};
+use crate::toggle::{Batch, Settings, Toggle as Core};
 
 /// Toggle reward shaping (Kimi K2.5 technical report, arXiv 2602.02276, its section on
 /// token-efficient RL):
@@ -166,8 +166,13 @@ impl Toggle {
         text_signature = "(self, /, datasets, lengths, scores=None, *, correct=None, \
             max_score=1.0, step=None)",
     )]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the arguments of the Python method"
+    )]
     fn observe(
         &self,
+        py: Python<'_>,
         datasets: &Bound<'_, PyAny>,
         lengths: &Bound<'_, PyAny>,
         scores: Option<&Bound<'_, PyAny>>,
@@ -176,15 +181,25 @@ impl Toggle {
         step: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let step = step.map(|step| numbers::count("step", step)).transpose()?;
-        let scores = scores.map(Scores::new).transpose()?;
+        let scores = scores
+            .map(|scores| Array::new("scores", scores))
+            .transpose()?;
         let correct = correct_mask(correct, scores.as_ref(), &max_score)?;
-        let batch = Batch {
-            datasets: &PyKeys::new("datasets", datasets)?,
-            lengths: &PyLengths::new("lengths", lengths)?,
-            correct: &correct,
+        let datasets = &PyKeys::new("datasets", datasets)?;
+        let lengths = &LengthArgument::new("lengths", lengths)?;
+        let observe = |toggle: &mut Core| {
+            let lengths = &lengths.view()?;
+            toggle.observe(
+                &Batch {
+                    datasets,
+                    lengths,
+                    correct: &correct,
+                },
+                step,
+            )
         };
-        let observed = self.lock(datasets.py()).observe(&batch, step);
-        observed.map_err(|refusal| refusal.explain(batch.datasets))
+        let observed = observe(&mut self.lock(py));
+        observed.map_err(|refusal| refusal.explain(datasets))
     }
 
     #[pyo3(
@@ -389,149 +404,37 @@ struct Call<'a, 'py> {
 
 impl Toggle {
     fn call<'py>(&self, call: &Call<'_, 'py>, scores: &Bound<'py, PyAny>) -> PyResult<Shaped> {
-        let step = numbers::count("step", call.step)?;
-        let columns = Scores::new(scores)?;
-        let correct = correct_mask(call.correct, Some(&columns), &call.max_score)?;
-        let groups = groups_of(call.groups, correct.len())?;
-        let batch = Batch {
-            datasets: &PyKeys::new("datasets", call.datasets)?,
-            lengths: &PyLengths::new("lengths", call.lengths)?,
-            correct: &correct,
-        };
-        // A warning may be an error to the user: it comes before any change.
-        let warnings = self.lock(scores.py()).advise(step, &groups);
-        for warning in warnings {
-            let category = scores.py().get_type::<PyUserWarning>();
-            let text = std::ffi::CString::new(warning).unwrap_or_default();
-            PyErr::warn(scores.py(), &category, &text, 1)?;
-        }
-        with_scores!(&columns, view => self.shape_typed(call.observe, step, scores, view, &batch, &groups))
-    }
-
-    fn shape_typed<'py, S: Score + Stored>(
-        &self,
-        observe: bool,
-        step: u64,
-        scores: &Bound<'py, PyAny>,
-        view: &View<'py, S>,
-        batch: &Batch<'_, PyKeys<'py>>,
-        groups: &Groups,
-    ) -> PyResult<Shaped> {
-        let shaped = {
-            let mut toggle = self.lock(scores.py());
-            if observe {
-                toggle.apply(step, view, batch, groups)
-            } else {
-                toggle.shape(step, view, batch, groups)
-            }
-        };
-        Shaped::new(
-            scores,
-            shaped.map_err(|refusal| refusal.explain(batch.datasets))?,
-        )
-    }
-}
-
-/// The choice that an argument names; the first one where it is not given.
-fn option<T: Choice + Default>(argument: &'static str, object: &Given<'_>) -> PyResult<T> {
-    let Some(object) = &object.0 else {
-        return Ok(T::default());
-    };
-    let names = T::ALL
-        .iter()
-        .map(|(name, _)| format!("{name:?}"))
-        .collect::<Vec<_>>()
-        .join(" or ");
-    let Ok(name) = object.cast::<PyString>() else {
-        return Err(super::errors::wrong_type(argument, None, object, names));
-    };
-    let name = name.to_string_lossy();
-    let choice = T::ALL.iter().find(|(choice, _)| *choice == name);
-    Ok(choice
-        .map(|&(_, value)| value)
-        .ok_or_else(|| Error::value(argument, format!("{name:?}"), names))?)
-}
-
-/// What `Toggle.shape` made of a batch of N samples.
-///
-/// Attributes:
-///     scores: The shaped scores, of the dtype that came in, shape (N,). The very object that
-///         came in where the phase changes nothing.
-///     kept: bool, shape (N,): the score was left as it is.
-///     has_signal: bool, shape (N,): the shaped scores of the sample's group are not all equal.
-///     group_accuracy: float64, shape (N,): share of correct responses in the sample's group.
-///     metrics: Nine floats: `toggle/` + `length_penalty_phase`, `kept_ratio` (of samples),
-///         `enforced_group_ratio`, `lost_signal_group_ratio`, `gained_signal_group_ratio` (of
-///         groups), `tokens_over_budget` (of correct samples), `budget_min`, `budget_median`,
-///         `budget_max` (over the keys of the batch, NaN without any).
-#[pyclass(frozen, get_all, module = "toggle_rs")]
-pub(super) struct Shaped {
-    scores: Py<PyAny>,
-    kept: Py<PyAny>,
-    has_signal: Py<PyAny>,
-    group_accuracy: Py<PyAny>,
-    metrics: Py<PyDict>,
-}
-
-impl Shaped {
-    fn new<S: Stored>(scores: &Bound<'_, PyAny>, shaped: CoreShaped<S>) -> PyResult<Self> {
         let py = scores.py();
-        let like = convert::Like::of(scores)?;
-        let shaped_scores = match shaped.scores {
-            None => scores.clone(),
-            Some(shaped) => like.convert(PyArray1::from_vec(py, shaped).into_any())?,
+        let step = numbers::count("step", call.step)?;
+        let array = Array::new("scores", scores)?;
+        let correct = correct_mask(call.correct, Some(&array), &call.max_score)?;
+        let groups = groups_of(call.groups, correct.len())?;
+        let datasets = PyKeys::new("datasets", call.datasets)?;
+        let lengths = LengthArgument::new("lengths", call.lengths)?;
+        // A warning may be an error to the user: it comes before any change.
+        let warnings = self.lock(py).advise(step, &groups);
+        for warning in warnings {
+            let text = CString::new(warning)?;
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+        }
+        let shape = |toggle: &mut Core| {
+            let lengths = &lengths.view()?;
+            let batch = Batch {
+                datasets: &datasets,
+                lengths,
+                correct: &correct,
+            };
+            with_scores!(&Scores::view(&array)?, view => {
+                let shaped = if call.observe {
+                    toggle.apply(step, view, &batch, &groups)?
+                } else {
+                    toggle.shape(step, view, &batch, &groups)?
+                };
+                Ok(Untyped::new(shaped))
+            })
         };
-        Ok(Self {
-            scores: shaped_scores.unbind(),
-            kept: like
-                .convert(PyArray1::from_vec(py, shaped.kept).into_any())?
-                .unbind(),
-            has_signal: like
-                .convert(PyArray1::from_vec(py, shaped.has_signal).into_any())?
-                .unbind(),
-            group_accuracy: like
-                .convert(PyArray1::from_vec(py, shaped.group_accuracy).into_any())?
-                .unbind(),
-            metrics: metrics(py, &shaped.metrics)?.unbind(),
-        })
+        let shaped = shape(&mut self.lock(py));
+        let shaped = shaped.map_err(|refusal: Refusal| refusal.explain(&datasets))?;
+        shaped.into_python(scores)
     }
-}
-
-#[pymethods]
-impl Shaped {
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!(
-            "Shaped(scores={}, kept={}, has_signal={}, group_accuracy={}, metrics={})",
-            self.scores.bind(py).repr()?,
-            self.kept.bind(py).repr()?,
-            self.has_signal.bind(py).repr()?,
-            self.group_accuracy.bind(py).repr()?,
-            self.metrics.bind(py).repr()?,
-        ))
-    }
-}
-
-fn metrics<'py>(py: Python<'py>, metrics: &Metrics) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    let phase = f64::from(u8::from(metrics.length_penalty_phase));
-    for (name, value) in [
-        ("toggle/length_penalty_phase", phase),
-        ("toggle/kept_ratio", metrics.kept_ratio),
-        ("toggle/enforced_group_ratio", metrics.enforced_group_ratio),
-        (
-            "toggle/lost_signal_group_ratio",
-            metrics.lost_signal_group_ratio,
-        ),
-        (
-            "toggle/gained_signal_group_ratio",
-            metrics.gained_signal_group_ratio,
-        ),
-        ("toggle/tokens_over_budget", metrics.tokens_over_budget),
-        ("toggle/budget_min", metrics.budget_min),
-        ("toggle/budget_median", metrics.budget_median),
-        ("toggle/budget_max", metrics.budget_max),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    Ok(dict)
 }

@@ -2,19 +2,20 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use numpy::{PyArray1, PyArrayMethods, PyReadwriteArray1};
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
 
-use super::arrays::{PyLengths, Scores, Stored, View, with_scores};
-use super::keys::{PyKeys, key_dict, with_key};
+use super::arrays::{Array, Scores, Stored, View, with_scores};
+use super::keys::{PyKeys, Refusal, key_dict, with_key};
+use super::lengths::LengthArgument;
 use super::numbers::{self, Given, MaxScore};
 use super::quantiles;
-use crate::Result;
 use crate::column::Column;
 use crate::shaping::{Real, Score};
 use crate::tracker::{Batch, BudgetTracker};
+use crate::{Error, Result};
 
 /// The drop-in for open-instruct's `ToggleBudgetTracker` (pull request 1676): the
 /// same calls, metric keys and bits, at a few microseconds a step.
@@ -168,16 +169,17 @@ impl ToggleBudgetTracker {
         scores: &Bound<'_, PyAny>,
         max_possible_score: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let columns = Columns {
+        let arguments = Arguments {
             datasets: PyKeys::new("datasets", datasets)?,
-            lengths: PyLengths::new("lengths", lengths)?,
+            lengths: LengthArgument::new("lengths", lengths)?,
             max_score: MaxScore::new("max_possible_score", max_possible_score)?,
+            scores: Array::new("scores", scores)?,
         };
-        let update = Update {
-            tracker: self,
-            py: scores.py(),
+        let updated = {
+            let tracker = &mut self.lock(scores.py());
+            arguments.run(Update(tracker))
         };
-        with_scores!(Scores::new(scores)?, view => columns.with_batch(&view, update))
+        updated.map_err(|refusal| refusal.explain(&arguments.datasets))
     }
 
     /// Record a step, then shape its scores if it is a length-penalty step.
@@ -216,30 +218,40 @@ impl ToggleBudgetTracker {
             return Ok((scores, PyDict::new(step.py())));
         }
         let step = numbers::count("step", step)?;
-        let columns = Columns {
-            datasets: PyKeys::new("datasets", datasets)?,
-            lengths: PyLengths::new("sequence_lengths", sequence_lengths)?,
-            max_score: MaxScore::new("max_possible_score", max_possible_score)?,
-        };
-        let columns_scores = Scores::new(&scores)?;
-        if schedule.is_penalty_step(step) {
-            let k = numbers::count("num_samples_per_prompt", num_samples_per_prompt)?;
-            // No batch is that large: the core refuses it with the value.
-            let k = usize::try_from(k).unwrap_or(usize::MAX);
-            let step = PenaltyStep {
-                tracker: self,
-                py: scores.py(),
-                step,
-                k,
-            };
-            with_scores!(columns_scores, view => columns.with_batch(&view, step))
+        let is_penalty = schedule.is_penalty_step(step);
+        let k = if is_penalty {
+            numbers::size("num_samples_per_prompt", num_samples_per_prompt)?
         } else {
-            let step = NormalStep {
-                tracker: self,
-                step,
-                scores,
+            0 // not looked at
+        };
+        let arguments = Arguments {
+            datasets: PyKeys::new("datasets", datasets)?,
+            lengths: LengthArgument::new("sequence_lengths", sequence_lengths)?,
+            max_score: MaxScore::new("max_possible_score", max_possible_score)?,
+            scores: Array::new("scores", &scores)?,
+        };
+        let py = scores.py();
+        let explain = |refusal: Refusal| refusal.explain(&arguments.datasets);
+        if is_penalty {
+            let done = {
+                let tracker = &mut self.lock(py);
+                arguments.run(PenaltyStep {
+                    tracker,
+                    py,
+                    step,
+                    k,
+                })
             };
-            with_scores!(columns_scores, view => columns.with_batch(&view, step))
+            let (shaped, kept_ratio, budgets) = done.map_err(explain)?;
+            let metrics = metrics(py, true, budgets)?;
+            metrics.set_item(pyo3::intern!(py, "toggle/mask_kept_ratio"), kept_ratio)?;
+            Ok((shaped, metrics))
+        } else {
+            let done = {
+                let tracker = &mut self.lock(py);
+                arguments.run(NormalStep { tracker, step })
+            };
+            Ok((scores, metrics(py, false, done.map_err(explain)?)?))
         }
     }
 
@@ -327,11 +339,13 @@ impl ToggleBudgetTracker {
     }
 }
 
-/// The arguments of a call that do not depend on the dtype of the scores.
-struct Columns<'py> {
+/// The arguments of a call, once no Python code is needed any more to read
+/// them. Views of them are made under the lock.
+struct Arguments<'py> {
     datasets: PyKeys<'py>,
-    lengths: PyLengths<'py>,
+    lengths: LengthArgument<'py>,
     max_score: MaxScore,
+    scores: Array<'py>,
 }
 
 /// What to do with a batch of any dtype.
@@ -340,105 +354,94 @@ trait WithBatch<'py> {
 
     fn run<S: Score + Stored, Q: Real>(
         self,
-        batch: &Batch<'_, PyKeys<'py>, View<'py, S>, Q>,
-    ) -> PyResult<Self::Output>;
+        batch: &Batch<'_, PyKeys<'py>, View<'_, S>, Q>,
+    ) -> Result<Self::Output, Refusal>;
 }
 
-impl<'py> Columns<'py> {
-    fn with_batch<S: Score + Stored, W: WithBatch<'py>>(
+impl<'py> Arguments<'py> {
+    fn run<W: WithBatch<'py>>(&self, action: W) -> Result<W::Output, Refusal> {
+        with_scores!(&Scores::view(&self.scores)?, scores => self.run_typed(scores, action))
+    }
+
+    fn run_typed<S: Score + Stored, W: WithBatch<'py>>(
         &self,
-        scores: &View<'py, S>,
+        scores: &View<'_, S>,
         action: W,
-    ) -> PyResult<W::Output> {
+    ) -> Result<W::Output, Refusal> {
+        let (datasets, lengths) = (&self.datasets, &self.lengths.view()?);
+        let max_score = self.max_score.value;
         if S::divides_in_f32(&self.max_score) {
-            action.run(&self.batch(scores, f32::from_f64(self.max_score.value)))
+            let max_score = f32::from_f64(max_score);
+            action.run(&Batch {
+                datasets,
+                lengths,
+                scores,
+                max_score,
+            })
         } else {
-            action.run(&self.batch(scores, self.max_score.value))
-        }
-    }
-
-    fn batch<'a, S: Stored, Q>(
-        &'a self,
-        scores: &'a View<'py, S>,
-        max_score: Q,
-    ) -> Batch<'a, PyKeys<'py>, View<'py, S>, Q> {
-        Batch {
-            datasets: &self.datasets,
-            lengths: &self.lengths,
-            scores,
-            max_score,
+            action.run(&Batch {
+                datasets,
+                lengths,
+                scores,
+                max_score,
+            })
         }
     }
 }
 
-struct Update<'a, 'py> {
-    tracker: &'a ToggleBudgetTracker,
-    py: Python<'py>,
-}
+struct Update<'a>(&'a mut BudgetTracker);
 
-impl<'py> WithBatch<'py> for Update<'_, 'py> {
+impl<'py> WithBatch<'py> for Update<'_> {
     type Output = ();
 
     fn run<S: Score + Stored, Q: Real>(
         self,
-        batch: &Batch<'_, PyKeys<'py>, View<'py, S>, Q>,
-    ) -> PyResult<()> {
-        let updated = self.tracker.lock(self.py).update(batch);
-        updated.map_err(|refusal| refusal.explain(batch.datasets))
+        batch: &Batch<'_, PyKeys<'py>, View<'_, S>, Q>,
+    ) -> Result<(), Refusal> {
+        self.0.update(batch)
     }
 }
 
-struct NormalStep<'a, 'py> {
-    tracker: &'a ToggleBudgetTracker,
+struct NormalStep<'a> {
+    tracker: &'a mut BudgetTracker,
     step: u64,
-    scores: Bound<'py, PyAny>,
 }
 
-impl<'py> WithBatch<'py> for NormalStep<'_, 'py> {
-    type Output = (Bound<'py, PyAny>, Bound<'py, PyDict>);
+impl<'py> WithBatch<'py> for NormalStep<'_> {
+    type Output = Vec<(String, f64)>;
 
     fn run<S: Score + Stored, Q: Real>(
         self,
-        batch: &Batch<'_, PyKeys<'py>, View<'py, S>, Q>,
-    ) -> PyResult<Self::Output> {
-        let py = self.scores.py();
-        let done = {
-            let mut tracker = self.tracker.lock(py);
-            let done = tracker.normal_step(self.step, batch);
-            done.map(|()| budget_metrics(&tracker))
-        };
-        let budgets = done.map_err(|refusal| refusal.explain(batch.datasets))?;
-        Ok((self.scores, metrics(py, false, budgets)?))
+        batch: &Batch<'_, PyKeys<'py>, View<'_, S>, Q>,
+    ) -> Result<Self::Output, Refusal> {
+        self.tracker.normal_step(self.step, batch)?;
+        Ok(budget_metrics(self.tracker))
     }
 }
 
 struct PenaltyStep<'a, 'py> {
-    tracker: &'a ToggleBudgetTracker,
+    tracker: &'a mut BudgetTracker,
     py: Python<'py>,
     step: u64,
     k: usize,
 }
 
 impl<'py> WithBatch<'py> for PenaltyStep<'_, 'py> {
-    type Output = (Bound<'py, PyAny>, Bound<'py, PyDict>);
+    type Output = (Bound<'py, PyAny>, f64, Vec<(String, f64)>);
 
     fn run<S: Score + Stored, Q: Real>(
         self,
-        batch: &Batch<'_, PyKeys<'py>, View<'py, S>, Q>,
-    ) -> PyResult<Self::Output> {
+        batch: &Batch<'_, PyKeys<'py>, View<'_, S>, Q>,
+    ) -> Result<Self::Output, Refusal> {
+        // An array of its own, as the reference returns one. Making it runs no
+        // Python code.
         let shaped = PyArray1::<S>::zeros(self.py, batch.scores.len(), false);
-        let mut slots: PyReadwriteArray1<'_, S> = shaped.readwrite();
-        let done = {
-            let slots = slots.as_slice_mut()?;
-            let mut tracker = self.tracker.lock(self.py);
-            let done = tracker.penalty_step(self.step, batch, self.k, slots);
-            done.map(|kept_ratio| (kept_ratio, budget_metrics(&tracker)))
-        };
-        let (kept_ratio, budgets) = done.map_err(|refusal| refusal.explain(batch.datasets))?;
-        let metrics = metrics(self.py, true, budgets)?;
-        metrics.set_item(pyo3::intern!(self.py, "toggle/mask_kept_ratio"), kept_ratio)?;
-        drop(slots);
-        Ok((shaped.into_any(), metrics))
+        let mut slots = shaped.readwrite();
+        let slots = slots
+            .as_slice_mut()
+            .map_err(|error| Error::value("scores", error, "room"))?;
+        let kept_ratio = self.tracker.penalty_step(self.step, batch, self.k, slots)?;
+        Ok((shaped.into_any(), kept_ratio, budget_metrics(self.tracker)))
     }
 }
 

@@ -3,32 +3,35 @@
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use super::arrays::{PyLengths, Scores, as_array, bad_dtype, with_scores};
+use super::arrays::{Array, Scores, with_scores};
+use super::errors::wrong_type;
+use super::lengths::LengthArgument;
 use super::numbers;
-use crate::Result;
 use crate::column::{Column, Lengths};
 use crate::shaping::{Score, check_scores};
+use crate::{Error, Result};
 
 /// Values that are copied at a time, so that an array of any size needs
 /// little memory beside it.
-const CHUNK: usize = 4096;
+const CHUNK: usize = 2048;
 
 /// Lengths for the estimators that count.
-pub(super) struct Integers<'py>(PyLengths<'py>);
+pub(super) struct Integers<'py>(LengthArgument<'py>);
 
 impl<'py> Integers<'py> {
     pub fn new(values: &Bound<'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(PyLengths::new("values", values)?))
+        Ok(Self(LengthArgument::or_scalar("values", values)?))
     }
 
     /// Hands all values over, once all of them are known to be good.
     pub fn feed(&self, take: &mut dyn FnMut(&[u64]) -> Result<()>) -> Result<()> {
+        let lengths = self.0.view()?;
         let mut chunk = [0; CHUNK];
-        let samples = self.0.len();
+        let samples = lengths.len();
         let mut pass = |take: &mut dyn FnMut(&[u64]) -> Result<()>| {
             (0..samples).step_by(CHUNK).try_for_each(|start| {
                 let chunk = &mut chunk[..CHUNK.min(samples - start)];
-                self.0.read(start, chunk)?;
+                lengths.read(start, chunk)?;
                 take(chunk)
             })
         };
@@ -40,24 +43,22 @@ impl<'py> Integers<'py> {
 }
 
 /// Real numbers for the sketches.
-pub(super) struct Floats<'py>(Scores<'py>);
+pub(super) struct Floats<'py>(Array<'py>);
 
 impl<'py> Floats<'py> {
     pub fn new(values: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let array = &as_array("values", values)?;
-        match Scores::typed("values", array) {
-            Ok(Scores::Bool(_)) | Err(_) => Err(bad_dtype(
-                "values",
-                array,
-                "float64, float32 or an integer dtype",
-            )),
-            Ok(values) => Ok(Self(values)),
-        }
+        Ok(Self(Array::or_scalar("values", values)?))
     }
 
     /// Hands all values over, once all of them are known to be good.
     pub fn feed(&self, take: &mut dyn FnMut(&[f64]) -> Result<()>) -> Result<()> {
-        with_scores!(&self.0, view => {
+        let values = match Scores::view(&self.0) {
+            Ok(Scores::Bool(_)) | Err(Error::Type { .. }) => {
+                return Err(self.0.bad_dtype("float64, float32 or an integer dtype"));
+            }
+            values => values?,
+        };
+        with_scores!(&values, view => {
             check_scores(view).map_err(|error| error.about("values"))?;
             let mut chunk = [0.0; CHUNK];
             let samples = view.len();
@@ -81,16 +82,20 @@ pub(super) enum Question<'py> {
 
 impl<'py> Question<'py> {
     pub fn new(argument: &'static str, question: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let has_shape = |object: &Bound<'py, PyAny>| {
-            object
-                .getattr("shape")
-                .map_or_else(|_| object.hasattr("__len__"), |shape| Ok(shape.len()? > 0))
+        const EXPECTED: &str = "a number or an array of numbers";
+        let has_shape = match question.getattr("shape") {
+            Ok(shape) => shape.len()? > 0,
+            Err(_) => question.hasattr("__len__")?,
         };
-        if !has_shape(question)? {
+        if !has_shape {
             return Ok(Self::One(numbers::real(argument, question)?));
         }
-        let numpy = question.py().import("numpy")?;
-        let array = numpy.call_method1("asarray", (question, "float64"))?;
+        let py = question.py();
+        let array = py.import("numpy")?.call_method1("asarray", (question,))?;
+        let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+        if !matches!(kind.as_str(), "f" | "i" | "u") {
+            return Err(wrong_type(argument, None, question, EXPECTED));
+        }
         let values = array
             .call_method0("ravel")?
             .call_method0("tolist")?
@@ -104,9 +109,10 @@ impl<'py> Question<'py> {
             Self::One(value) => Ok(ask(*value)?.map(|answer| vec![answer])),
             Self::Many(values, _) => {
                 let asked = values.iter().enumerate();
-                asked
-                    .map(|(i, &value)| ask(value).map_err(|error| error.at(i)))
-                    .collect()
+                let answers = asked.map(|(i, &value)| ask(value).map_err(|error| error.at(i)));
+                // Every question is checked, also where there is no data.
+                let answers = answers.collect::<Result<Vec<_>>>()?;
+                Ok(answers.into_iter().collect())
             }
         }
     }

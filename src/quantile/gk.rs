@@ -1,6 +1,8 @@
 //! The Greenwald-Khanna summary: every quantile, within a bound on the rank.
 
 mod summary;
+#[cfg(test)]
+mod tests;
 
 use super::{Merge, Quantile, Rank, check_count, check_finite, check_quantile, is_canonical};
 use crate::error::{Error, Result};
@@ -15,27 +17,32 @@ const MIN_BUFFER: usize = 256;
 /// of the right one, **whatever the stream** and however it was merged.
 ///
 /// The answer to `q` is a value of the stream whose rank (from 1, in sorted
-/// order) differs from ceil(q n) by at most `epsilon` * n. The minimum and the
-/// maximum are exact, and so is everything up to 1/`epsilon` values.
+/// order) differs from ceil(q n) by at most `epsilon` * n; [`Rank::rank`] errs
+/// by less than `epsilon`. Minimum and maximum are exact, and so is everything
+/// while there are fewer than 1 / `epsilon` values.
 ///
 /// # Merging
 /// A merge adds ranks and their uncertainties, and so keeps the same bound:
-/// `epsilon` times the number of values on both sides together.
+/// `epsilon` times the number of values on both sides together, however often.
+/// What it cannot keep is the bound on memory, since the more uncertain the
+/// tuples are the fewer can be left out. With `epsilon` = 0.001, 64 parts of
+/// 10^6 lognormal values come to 3,300 tuples when merged into one after the
+/// other, to 11,400 when merged in pairs, and to 770 when they are one stream.
+/// Values that are added later bring the number down again.
 ///
 /// # Complexity
-/// New values wait in a head buffer of 1/`epsilon` values (at least 256), which
-/// is sorted and merged into the summary when it is full: amortised
-/// O(log 1/`epsilon`) a value plus the summary's length over the buffer's.
-/// For one stream, not merged, the paper proves at most
-/// 11 / (2 `epsilon`) * log2(2 `epsilon` n) tuples; most streams need less than
-/// 1 / `epsilon`. A query looks at the buffer without flushing it: O(tuples +
-/// buffer), plus the sorting of a copy of the buffer.
+/// New values wait in a head buffer of 1 / `epsilon` values (at least 256),
+/// which is sorted and merged into the summary when it is full: amortised
+/// O(log(1 / `epsilon`) + tuples * `epsilon`) a value. One stream needs at most
+/// 11 / (2 `epsilon`) * log2(2 `epsilon` n) tuples, by the paper's theorem; most
+/// need fewer than 1 / `epsilon`. A query looks at the buffer without flushing
+/// it: O(tuples), and the sorting of a copy of the buffer.
 ///
 /// # Source
 /// M. Greenwald and S. Khanna, "Space-efficient online computation of quantile
 /// summaries", SIGMOD 2001. A new tuple gets the uncertainty of the place where
-/// it falls (its successor's g + delta - 1), which is never more than the
-/// paper's floor(2 `epsilon` n) - 1.
+/// it falls (its successor's g + delta - 1, or that of its equal), which is
+/// never more than the paper's floor(2 `epsilon` n) - 1.
 ///
 /// # Examples
 /// ```

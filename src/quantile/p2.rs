@@ -1,5 +1,8 @@
 //! The P² algorithm of Jain and Chlamtac: one quantile from five markers.
 
+#[cfg(test)]
+mod tests;
+
 use super::interpolate::{Position, lerp};
 use super::{Quantile, check_count, check_finite, check_percentile, check_quantile, is_canonical};
 use crate::error::{Error, Result};
@@ -18,29 +21,29 @@ const TOLERANCE: f64 = 1e-12;
 /// rule of `numpy.percentile`; for `q` 0 and 1 it always is.
 ///
 /// # Limits
-/// There is **no bound on the error**, and the answer depends on the order:
+/// There is **no bound on the error**, and the answer depends on the order of
+/// the values.
 ///
-/// * At an atom it interpolates where there is nothing: 4096 fifty times, then
-///   10 fifty times, gives 4080.28 for `q` = 0.9, where the exact answer is 4096.
-/// * On drift it lags: the numbers 1 to 1000 rising give 949.5 for `q` = 0.95
-///   (exact: 950.05), but 1000 values spread over 0..1000 and then 1000
-///   spread over 1000..2000 give DRIFT.
+/// * It interpolates between values, also where there are none. With `q` = 0.9,
+///   50 times 4096 and then 50 times 10 give 4080.28 (exact: 4096).
+/// * On drift it is off by more than the noise. With `q` = 0.5, 1000 values
+///   spread over 0..1000 and then 1000 over 1000..2000 give 1111.2; in the other
+///   order, 880.5 (exact: 999.5).
+/// * It answers its own `q` only. It has no ranks and no merge, as five heights
+///   do not say enough of the values seen: it implements neither
+///   [`Rank`](super::Rank) nor [`Merge`](super::Merge).
 ///
-/// It answers its own `q` only. It cannot be merged and knows no ranks, so it
-/// implements neither [`Merge`](super::Merge) nor [`Rank`](super::Rank): five
-/// heights say too little of the values that they have seen.
-///
-/// A parabola or a slope that overflows (values that lie more than 1e308 apart)
-/// is replaced by a step that cannot: markers are always finite and in order.
+/// Markers are always finite and in order. Where a parabola or a slope would
+/// overflow (values near 1e308), a linear step that cannot takes its place.
 ///
 /// # Complexity
-/// Constant time a value, constant memory.
+/// O(1) a value, in constant memory.
 ///
 /// # Source
 /// R. Jain and I. Chlamtac, "The P² algorithm for dynamic calculation of
 /// quantiles and histograms without storing observations", Communications of
-/// the ACM 28 (10), 1985. Desired positions are computed as 1 + (n - 1) f
-/// (their equation for n'), as increments added up would drift.
+/// the ACM 28 (10), 1985. Desired positions are computed as 1 + (n - 1) f, since
+/// the paper's increments, added up, would drift.
 ///
 /// # Examples
 /// ```

@@ -51,13 +51,13 @@ impl Summary {
                     .checked_add(tuple.g)
                     .is_some_and(|sum| sum <= limit)
         });
-        let in_order = tuples.is_sorted_by(|a, b| {
-            // Largest possible ranks rise as well.
-            a.value <= b.value && a.delta < b.g + b.delta
-        });
-        let ends = tuples.first().is_none_or(|first| first.slack() == 0)
-            && tuples.last().is_none_or(|last| last.delta == 0);
-        (sound && in_order && ends).then_some(Self { tuples, count })
+        // Largest possible ranks rise as values do.
+        let in_order = || tuples.is_sorted_by(|a, b| a.value <= b.value && a.delta <= b.slack());
+        let exact_ends = || {
+            tuples.first().is_none_or(|first| first.slack() == 0)
+                && tuples.last().is_none_or(|last| last.delta == 0)
+        };
+        (sound && in_order() && exact_ends()).then_some(Self { tuples, count })
     }
 
     pub fn tuples(&self) -> &[Tuple] {
@@ -249,7 +249,6 @@ impl Summary {
         while low < rank {
             let (value, delta);
             match (tuples, waiting) {
-                ([], []) => break,
                 ([tuple, rest @ ..], _) if waiting.first().is_none_or(|&x| tuple.value <= x) => {
                     tuples = rest;
                     low += tuple.g;

@@ -1,0 +1,127 @@
+//! Rollout traces as NumPy columns.
+
+use std::path::PathBuf;
+
+use numpy::{Element, IntoPyArray, PyArray1};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::keys::to_tuple;
+use crate::traces::{self, Reader};
+
+pyo3::create_exception!(
+    toggle_rs,
+    TraceError,
+    PyValueError,
+    "A trace file with a damaged line, or files without a single rollout."
+);
+
+impl From<traces::TraceError> for PyErr {
+    fn from(error: traces::TraceError) -> Self {
+        if let traces::TraceError::Io { path, source } = &error
+            && let Some(number) = source.raw_os_error()
+        {
+            // Python picks the class, FileNotFoundError say, by the number.
+            let text = source.to_string();
+            let text = text
+                .strip_suffix(&format!(" (os error {number})"))
+                .unwrap_or(&text);
+            return PyOSError::new_err((number, text.to_owned(), path.clone().into_os_string()));
+        }
+        TraceError::new_err(error.to_string())
+    }
+}
+
+/// Columns of rollouts, sorted by step, then by sample.
+#[pyclass(frozen, get_all, module = "toggle_rs")]
+pub(super) struct Rollouts {
+    /// Training step.
+    step: Py<PyArray1<i64>>,
+    /// Index of the sample in its step.
+    sample: Py<PyArray1<i64>>,
+    /// Index of the prompt in its step.
+    group: Py<PyArray1<i64>>,
+    /// Index into `names`.
+    dataset: Py<PyArray1<u32>>,
+    /// Length of the response in tokens.
+    length: Py<PyArray1<i64>>,
+    /// Reward as logged.
+    reward: Py<PyArray1<f64>>,
+    /// Dataset keys, each a tuple of names.
+    names: Py<PyTuple>,
+    /// Rows left out since a later one had the same step and sample.
+    repeated: u64,
+    /// Files whose last line broke off.
+    torn: u64,
+}
+
+#[pymethods]
+impl Rollouts {
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.step.bind(py).len()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (rows, names) = (self.__len__(py)?, self.names.bind(py).len());
+        Ok(format!("<Rollouts: {rows} rows, {names} datasets>"))
+    }
+}
+
+impl Rollouts {
+    fn new(py: Python<'_>, rollouts: traces::Rollouts) -> PyResult<Self> {
+        let names = rollouts.names.iter().map(|key| to_tuple(py, key));
+        let names = names.collect::<PyResult<Vec<_>>>()?;
+        Ok(Self {
+            step: signed(py, rollouts.step)?,
+            sample: signed(py, rollouts.sample)?,
+            group: signed(py, rollouts.group)?,
+            dataset: array(py, rollouts.dataset),
+            length: signed(py, rollouts.length)?,
+            reward: array(py, rollouts.reward),
+            names: PyTuple::new(py, names)?.unbind(),
+            repeated: rollouts.repeated,
+            torn: rollouts.torn,
+        })
+    }
+}
+
+fn array<T: Element>(py: Python<'_>, column: Vec<T>) -> Py<PyArray1<T>> {
+    column.into_pyarray(py).unbind()
+}
+
+/// Unsigned arrays wrap around when Python subtracts them.
+fn signed(py: Python<'_>, column: Vec<u64>) -> PyResult<Py<PyArray1<i64>>> {
+    let column = column.into_iter().map(i64::try_from);
+    Ok(array(py, column.collect::<Result<_, _>>()?))
+}
+
+/// Reads trace files, plain or gzip, in any order.
+///
+/// Without the GIL, but for `progress`: it is called every few megabytes with
+/// the bytes of the files that were read since its last call.
+#[pyfunction]
+#[pyo3(signature = (paths, *, progress = None))]
+pub(super) fn read_traces(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Rollouts> {
+    let report = move |bytes| {
+        Python::attach(|py| {
+            py.check_signals()?;
+            match &progress {
+                Some(progress) => progress.call1(py, (bytes,)).map(drop),
+                None => Ok(()),
+            }
+        })
+    };
+    let rollouts = py.detach(move || {
+        let mut reader = Reader::default();
+        for path in paths {
+            reader.read_file(&path, &report)?;
+        }
+        reader.finish().map_err(PyErr::from)
+    })?;
+    Rollouts::new(py, rollouts)
+}
