@@ -213,30 +213,66 @@ impl<'a> Reader<'a> {
         lengths.collect()
     }
 
-    /// Calls `record` with each value and count; see [`Writer::counts`].
-    pub(crate) fn counts(&mut self, mut record: impl FnMut(u64, u64) -> Result<()>) -> Result<()> {
-        let wide = || invalid("a length or a count of more than 64 bits");
-        let (mut next, mut last) = (0_u64, 0_u64);
-        loop {
-            let token = self.number()?;
-            let count = unzigzag(token >> 1, last).ok_or_else(wide)?;
-            let has_gap = token & 1 == 1;
-            if count == 0 {
-                return if has_gap {
-                    Err(invalid("a count of 0"))
-                } else {
-                    Ok(())
-                };
-            }
-            let gap = if has_gap {
-                self.number()?.checked_add(1)
-            } else {
-                Some(0)
-            };
-            let value = gap.and_then(|gap| next.checked_add(gap)).ok_or_else(wide)?;
-            record(value, count)?;
-            (next, last) = (value.checked_add(1).ok_or_else(wide)?, count);
+    /// Values and counts; see [`Writer::counts`].
+    pub(crate) fn counts(&mut self) -> Counts<'_, 'a> {
+        Counts {
+            bytes: self,
+            next: 0,
+            last: 0,
+            end: Ok(()),
         }
+    }
+}
+
+/// Values and counts as they are read; they end where something is wrong.
+pub(crate) struct Counts<'r, 'a> {
+    bytes: &'r mut Reader<'a>,
+    next: u64,
+    last: u64,
+    end: Result<()>,
+}
+
+impl Counts<'_, '_> {
+    /// What was wrong where they ended.
+    pub(crate) fn end(self) -> Result<()> {
+        self.end
+    }
+
+    fn read(&mut self) -> Result<Option<(u64, u64)>> {
+        let wide = || invalid("a length or a count of more than 64 bits");
+        let token = self.bytes.number()?;
+        let has_gap = token & 1 == 1;
+        self.last = unzigzag(token >> 1, self.last).ok_or_else(wide)?;
+        if self.last == 0 {
+            return if has_gap {
+                Err(invalid("a count of 0"))
+            } else {
+                Ok(None)
+            };
+        }
+        let gap = if has_gap {
+            self.bytes.number()?.checked_add(1)
+        } else {
+            Some(0)
+        };
+        let value = gap
+            .and_then(|gap| self.next.checked_add(gap))
+            .ok_or_else(wide)?;
+        self.next = value.checked_add(1).ok_or_else(wide)?;
+        Ok(Some((value, self.last)))
+    }
+}
+
+impl Iterator for Counts<'_, '_> {
+    type Item = (u64, u64);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, u64)> {
+        let entry = self.read();
+        entry.unwrap_or_else(|error| {
+            self.end = Err(error);
+            None
+        })
     }
 }
 

@@ -48,9 +48,9 @@ impl State for ExactQuantile {
     }
 
     fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self> {
-        let mut exact = Self::new();
-        bytes.counts(|length, count| exact.add(length, count))?;
-        Ok(exact)
+        let mut counts = bytes.counts();
+        let exact = Self::from_counts(&mut counts)?;
+        counts.end().map(|()| exact)
     }
 }
 
