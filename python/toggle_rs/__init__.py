@@ -5,10 +5,13 @@ from ._core import (
     ExactQuantile,
     GKQuantile,
     P2Quantile,
+    Rollouts,
     Shaped,
     Toggle,
     ToggleBudgetTracker,
+    TraceError,
     __version__,
+    read_traces,
 )
 
 __all__ = [
@@ -16,8 +19,11 @@ __all__ = [
     "ExactQuantile",
     "GKQuantile",
     "P2Quantile",
+    "Rollouts",
     "Shaped",
     "Toggle",
     "ToggleBudgetTracker",
+    "TraceError",
     "__version__",
+    "read_traces",
 ]

@@ -151,7 +151,7 @@ def _report_module() -> ModuleType:
     try:
         from . import report  # noqa: PLC0415  (matplotlib may be missing, and is slow to load)
     except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
+        if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         _fail('matplotlib is missing: pip install "toggle-rs[report]"')
     return report

@@ -307,7 +307,7 @@ fn counts_have_an_end_and_a_refused_call_changes_nothing() {
         assert_eq!(toggle, before);
         let batch = toggle_rs::toggle::Batch {
             datasets: &["math"][..],
-            lengths: &[7],
+            lengths: &vec![7],
             correct: &[true],
         };
         assert!(toggle.observe(&batch, None).is_err());

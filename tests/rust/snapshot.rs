@@ -170,7 +170,7 @@ proptest! {
             if step.is_some_and(|step| step < u64::MAX) {
                 let batch = toggle_rs::toggle::Batch {
                     datasets: &runs::NAMES[..],
-                    lengths: &[7; 5],
+                    lengths: &vec![7; 5],
                     correct: &[true; 5],
                 };
                 // Counts may be full.
@@ -420,7 +420,7 @@ fn sample_tracker(estimator: Estimator) -> BudgetTracker {
         .unwrap();
     let batch = Batch {
         datasets: &["math", "math", "code", "unsolved"][..],
-        lengths: &[100, 300, 4096, 7],
+        lengths: &vec![100, 300, 4096, 7],
         scores: &[1.0, 1.0, 1.0, 0.0][..],
         max_score: 1.0,
     };
