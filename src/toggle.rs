@@ -3,6 +3,7 @@
 mod scratch;
 mod settings;
 mod shaped;
+mod state;
 
 pub use settings::{Penalty, Settings};
 pub use shaped::{Metrics, Shaped};
@@ -291,19 +292,27 @@ impl Toggle {
             budgets, scratch, ..
         } = self;
         scratch.forget_batch();
-        scratch.ids.resize(samples, 0);
         scratch.lengths.resize(samples, 0);
         batch.lengths.read(0, &mut scratch.lengths)?;
         let known = budgets.len();
+        let mut runs = std::mem::take(&mut scratch.runs);
+        runs.clear();
         let resolved = if intern {
             batch
                 .datasets
-                .resolve(0, &mut scratch.ids, |key| budgets.intern(key))
+                .read(0..samples, |key| budgets.intern(key), &mut runs)
         } else {
             batch
                 .datasets
-                .resolve(0, &mut scratch.ids, |key| budgets.id(key))
+                .read(0..samples, |key| budgets.id(key), &mut runs)
         };
+        scratch.ids.clear();
+        for run in &runs {
+            scratch
+                .ids
+                .extend(std::iter::repeat_n(run.id, run.len as usize));
+        }
+        scratch.runs = runs;
         if resolved.is_err() {
             budgets.truncate(known);
         }
@@ -315,12 +324,15 @@ impl Toggle {
         let Self {
             budgets, scratch, ..
         } = self;
+        if !is_pending {
+            budgets.check_room(scratch.ids.iter().copied(), correct.len())?;
+        }
         let samples = scratch.ids.iter().zip(&scratch.lengths).zip(correct);
         for ((&id, &length), _) in samples.filter(|(_, is_correct)| **is_correct) {
             if is_pending {
                 budgets.record_pending(id, length);
             } else {
-                budgets.record(id, length)?;
+                budgets.record(id, &[length])?;
             }
         }
         if !is_pending {

@@ -4,10 +4,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::PyString;
+use pyo3::types::{PyBytes, PyString, PyType};
 
 use super::errors::wrong_type;
 use super::numbers::{self, Given};
+use super::state::{self, Reduced, Stateful};
 use super::values::{Floats, Integers, Question};
 use crate::quantile::{self as core, Estimator, Merge, Quantile, Rank};
 use crate::{Error, Result};
@@ -27,9 +28,9 @@ macro_rules! quantile_class {
         #[pyclass(frozen, module = "toggle_rs", name = $name)]
         pub(super) struct $class(Mutex<$core>);
 
-        impl $class {
-            /// Lets go of the GIL while it waits. No Python code may run under
-            /// the lock: it could come back here.
+        impl Stateful for $class {
+            type Core = $core;
+
             fn lock(&self, py: Python<'_>) -> MutexGuard<'_, $core> {
                 self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
             }
@@ -73,18 +74,26 @@ macro_rules! quantile_class {
 
             /// Take in what `other` has seen.
             fn merge(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
-                let py = other.py();
-                let Ok(other) = other.cast::<Self>() else {
-                    return Err(wrong_type("other", None, other, $name));
-                };
-                if std::ptr::eq(self, other.get()) {
-                    let expected = "another object: everything would be counted twice";
-                    return Err(Error::value("other", "the object itself", expected).into());
-                }
-                // Never two locks at once: two threads could wait for each other.
-                let theirs = other.get().lock(py).clone();
-                let merge: fn(&mut $core, &$core) -> Result<()> = $merge;
-                Ok(merge(&mut self.lock(py), &theirs)?)
+                state::merge(self, other, $merge)
+            }
+
+            /// The whole state; equal objects have equal bytes.
+            fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+                state::to_bytes(self, py)
+            }
+
+            /// The object that has these bytes, a bytes-like object.
+            ///
+            /// Raises:
+            ///     CheckpointError: They are no snapshot of this class, of a newer version, or
+            ///         damaged.
+            #[classmethod]
+            fn from_bytes(_class: &Bound<'_, PyType>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
+                Ok(Self(Mutex::new(state::read(data)?)))
+            }
+
+            fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+                state::reduce(slf)
             }
 
             /// Number of values that answers are about.
@@ -136,7 +145,7 @@ quantile_class! {
     /// The exact quantile of every length seen, by counting.
     ExactQuantile("ExactQuantile") over core::ExactQuantile, values: Integers,
     new() { Ok(core::ExactQuantile::new()) },
-    rank: |own, value| own.rank(value), merge: |own, other| own.merge(other),
+    rank: |own, value| own.rank(value), merge: Merge::merge,
     repr: |own| format!("ExactQuantile(count={})", own.count()),
 }
 
@@ -161,7 +170,7 @@ quantile_class! {
 quantile_class! {
     GKQuantile("GKQuantile") over core::GkQuantile, values: Floats,
     new(epsilon) { core::GkQuantile::new(numbers::real("epsilon", epsilon)?) },
-    rank: |own, value| own.rank(value), merge: |own, other| own.merge(other),
+    rank: |own, value| own.rank(value), merge: Merge::merge,
     repr: |own| format!("GKQuantile(epsilon={:?}, count={})", own.epsilon(), own.count()),
 
     /// Bound on the rank error, as a fraction of the number of values.

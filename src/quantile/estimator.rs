@@ -1,5 +1,7 @@
 //! Any of the estimators, chosen at run time.
 
+use std::fmt::{Display, Formatter};
+
 use super::{ExactQuantile, GkQuantile, Merge, P2Quantile, Quantile};
 use crate::error::{Error, Result};
 
@@ -73,13 +75,17 @@ impl Estimator {
         false
     }
 
-    /// Records one length, at most `MAX_LENGTH`, at a step.
+    /// Records lengths, at most `MAX_LENGTH`, in the order in which they came.
     #[inline]
-    pub(crate) fn insert(&mut self, length: u64, _step: Option<u64>) -> Result<()> {
+    pub(crate) fn extend(&mut self, lengths: &[u64], _step: Option<u64>) -> Result<()> {
         match self {
-            Self::Exact(exact) => exact.insert(length),
-            Self::P2(p2) => p2.update(&[real(length)]),
-            Self::Gk(gk) => gk.update(&[real(length)]),
+            Self::Exact(exact) => exact.extend_checked(lengths.iter().copied()),
+            Self::P2(p2) => lengths
+                .iter()
+                .try_for_each(|&length| p2.update(&[real(length)])),
+            Self::Gk(gk) => lengths
+                .iter()
+                .try_for_each(|&length| gk.update(&[real(length)])),
         }
     }
 
@@ -159,6 +165,18 @@ impl Estimator {
             (Self::Gk(own), Self::Gk(other)) => own.merge(other),
             (Self::P2(_), Self::P2(_)) => Err(P2_MERGE),
             (own, other) => Err(Error::value("other", other.name(), own.name())),
+        }
+    }
+}
+
+impl Display for Estimator {
+    /// Kind and settings, as they are written in Python.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let name = self.name();
+        match self {
+            Self::Exact(_) => write!(f, "{name}()"),
+            Self::P2(p2) => write!(f, "{name}({:?})", p2.q()),
+            Self::Gk(gk) => write!(f, "{name}({:?})", gk.epsilon()),
         }
     }
 }

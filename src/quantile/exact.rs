@@ -1,8 +1,8 @@
 //! The exact quantile of lengths, by counting.
 
-use super::histogram::Histogram;
+use super::histogram::{Builder, Histogram};
 use super::interpolate::{Position, lerp};
-use super::{MAX_LENGTH, Merge, Quantile, Rank, check_lengths, check_quantile};
+use super::{MAX_LENGTH, Merge, Quantile, Rank, check_count, check_lengths, check_quantile};
 use crate::error::{Error, Result};
 
 /// The exact quantile of all lengths seen: `numpy.percentile`, method
@@ -45,32 +45,34 @@ impl ExactQuantile {
     /// # Errors
     /// [`Error::Value`] when values do not ascend or are above
     /// [`MAX_LENGTH`], when a count is 0, or when the counts sum up to more
-    /// than a `u64` holds.
+    /// than [`MAX_COUNT`](super::MAX_COUNT).
     pub fn from_counts(counts: impl IntoIterator<Item = (u64, u64)>) -> Result<Self> {
-        let mut new = Self::new();
+        let mut counted = Builder::default();
+        let mut total = 0;
         let mut least = 0;
         for (index, (value, count)) in counts.into_iter().enumerate() {
-            if value < least {
-                return Err(Error::value_at("counts", index, value, "ascending values"));
+            if value < least || value > MAX_LENGTH {
+                let expected = "ascending values in 0..=2**53";
+                return Err(Error::value_at("counts", index, value, expected));
             }
             if count == 0 {
-                return Err(Error::value_at(
-                    "counts",
-                    index,
-                    count,
-                    "a count of at least 1",
-                ));
+                let expected = "a count of at least 1";
+                return Err(Error::value_at("counts", index, count, expected));
             }
-            new.add(value, count)?;
+            total = check_count("counts", total, count)?;
+            counted.push(value, count);
             least = value + 1;
         }
-        Ok(new)
+        Ok(Self {
+            count: total,
+            histogram: counted.finish(),
+        })
     }
 
     /// Records one value.
     ///
     /// # Errors
-    /// [`Error::Value`] when it is above [`MAX_LENGTH`].
+    /// As [`Self::add`].
     #[inline]
     pub fn insert(&mut self, value: u64) -> Result<()> {
         self.add(value, 1)
@@ -80,13 +82,13 @@ impl ExactQuantile {
     ///
     /// # Errors
     /// [`Error::Value`] when the value is above [`MAX_LENGTH`], or when the
-    /// total count would pass `u64::MAX`.
+    /// total count would pass [`MAX_COUNT`](super::MAX_COUNT).
     #[inline]
     pub fn add(&mut self, value: u64, count: u64) -> Result<()> {
         if value > MAX_LENGTH {
             check_lengths(&[value])?;
         }
-        let total = self.total_with(count)?;
+        let total = check_count("count", self.count, count)?;
         if count > 0 {
             self.histogram.add(value, count);
             self.count = total;
@@ -97,14 +99,14 @@ impl ExactQuantile {
     /// Records values that are already known to be at most [`MAX_LENGTH`].
     ///
     /// # Errors
-    /// [`Error::Value`] when the total count would pass `u64::MAX`; nothing
+    /// [`Error::Value`] when the total count would pass the largest; nothing
     /// has been recorded then.
     #[inline]
     pub(crate) fn extend_checked(
         &mut self,
         values: impl ExactSizeIterator<Item = u64>,
     ) -> Result<()> {
-        self.count = self.total_with(values.len() as u64)?;
+        self.count = check_count("values", self.count, values.len() as u64)?;
         self.histogram.add_all(values, 1);
         Ok(())
     }
@@ -120,13 +122,6 @@ impl ExactQuantile {
     /// Values and how often each was seen, ascending.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.histogram.iter()
-    }
-
-    #[inline]
-    fn total_with(&self, more: u64) -> Result<u64> {
-        self.count
-            .checked_add(more)
-            .ok_or_else(|| Error::value("count", more, "a total count of at most 2**64 - 1"))
     }
 }
 
@@ -206,7 +201,7 @@ impl Rank for ExactQuantile {
 
 impl Merge for ExactQuantile {
     fn merge(&mut self, other: &Self) -> Result<()> {
-        self.count = self.total_with(other.count)?;
+        self.count = check_count("other", self.count, other.count)?;
         for (value, count) in other.counts() {
             self.histogram.add(value, count);
         }
