@@ -320,13 +320,13 @@ impl Budgets {
     }
 
     pub fn nbytes(&self) -> usize {
-        let heap = |entry: &Entry| match entry {
-            Entry::Live(estimator) => estimator.heap_bytes(),
+        let beside = |entry: &Entry| match entry {
+            Entry::Live(estimator) => estimator.nbytes() - size_of::<Estimator>(),
             Entry::Fixed(_) => 0,
         };
         self.keys.nbytes()
             + self.entries.capacity() * size_of::<Entry>()
-            + self.entries.iter().map(heap).sum::<usize>()
+            + self.entries.iter().map(beside).sum::<usize>()
             + self.pending.capacity() * size_of::<(u32, u64)>()
     }
 }

@@ -81,6 +81,16 @@ impl Error {
         self
     }
 
+    /// The same error about one element of the argument.
+    #[cfg(feature = "python")]
+    #[must_use]
+    pub(crate) fn at(mut self, position: usize) -> Self {
+        if let Self::Value { index, .. } | Self::Type { index, .. } = &mut self {
+            *index = Some(position);
+        }
+        self
+    }
+
     /// A [`Error::Value`] about one element of an argument.
     pub fn value_at(
         argument: &'static str,

@@ -3,13 +3,14 @@
 //! Every sum and comparison is made as NumPy makes it, in the same type and
 //! the same order, so that results agree bit for bit.
 
+use std::fmt::Display;
 use std::ops::{Add, Div};
 
 use crate::column::Column;
 use crate::error::{Error, Result};
 
 /// An element type that scores may have.
-pub trait Score: Copy + PartialEq {
+pub trait Score: Copy + PartialEq + Display {
     /// As `f64`; exact, since larger integers are refused by [`check_scores`].
     fn as_f64(self) -> f64;
 
@@ -21,9 +22,11 @@ pub trait Score: Copy + PartialEq {
     fn is_exact(self) -> bool;
 
     /// `self * false` in NumPy: zero, with the sign of `self` where it has one.
+    #[must_use]
     fn zeroed(self) -> Self;
 
     /// `min(self, 0)`.
+    #[must_use]
     fn capped_at_zero(self) -> Self;
 }
 
@@ -114,6 +117,7 @@ pub trait Real: Copy + PartialOrd + Add<Output = Self> + Div<Output = Self> {
     fn as_f64(self) -> f64;
 
     /// A mean: `self / count`, rounded once.
+    #[must_use]
     fn over(self, count: usize) -> Self;
 }
 
@@ -190,7 +194,7 @@ pub fn check_scores<S: Score>(scores: &(impl Column<S> + ?Sized)) -> Result<()> 
         Some(index) => Err(Error::value_at(
             "scores",
             index,
-            scores.get(index).as_f64(),
+            scores.get(index),
             S::EXPECTED,
         )),
     }
@@ -247,7 +251,7 @@ fn pairwise_sum<Q: Real>(start: usize, n: usize, value: &impl Fn(usize) -> Q) ->
             *sum = *sum + value(row + lane);
         }
     }
-    let [a, b, c, d, e, f, g, h] = sums;
-    let sum = ((a + b) + (c + d)) + ((e + f) + (g + h));
+    let sum =
+        ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
     (start + whole..start + n).fold(sum, |sum, i| sum + value(i))
 }

@@ -162,6 +162,12 @@ impl BudgetTracker {
         self.budgets.estimators()
     }
 
+    /// Each dataset with a correct response: how many, and its budget. In order
+    /// of appearance.
+    pub fn summary(&mut self) -> Vec<(&DatasetKey, u64, Option<f64>)> {
+        self.budgets.summary()
+    }
+
     /// The datasets of the last step in order of first appearance, with their
     /// budgets where they have one.
     pub fn step_budgets(&self) -> impl Iterator<Item = (&DatasetKey, f64)> {

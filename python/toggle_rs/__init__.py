@@ -3,7 +3,11 @@
 from ._core import (
     CheckpointError,
     ExactQuantile,
+    GKQuantile,
+    P2Quantile,
     Rollouts,
+    Shaped,
+    Toggle,
     ToggleBudgetTracker,
     TraceError,
     __version__,
@@ -13,7 +17,11 @@ from ._core import (
 __all__ = [
     "CheckpointError",
     "ExactQuantile",
+    "GKQuantile",
+    "P2Quantile",
     "Rollouts",
+    "Shaped",
+    "Toggle",
     "ToggleBudgetTracker",
     "TraceError",
     "__version__",

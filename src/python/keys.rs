@@ -1,49 +1,66 @@
 //! Dataset keys from Python: a str, or a list or tuple of str.
 
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
+use super::arrays::{Array, object_at};
 use super::errors::wrong_type;
 use crate::Error;
 use crate::keys::{DatasetKey, KeyRef, KeySource};
 
-const KEY: &str = "a str, or a list or tuple of str";
-
 /// An argument with one key per sample.
 ///
-/// Reading it runs no Python code, so nothing can change it, or the tracker,
-/// while a call is under way.
+/// Reading it runs no Python code: nothing can change it, or wait for the lock
+/// of the tracker, while a call is under way.
 pub(super) struct PyKeys<'py> {
     argument: &'static str,
-    keys: Bound<'py, PyList>,
+    keys: Keys<'py>,
+}
+
+enum Keys<'py> {
+    List(Bound<'py, PyList>),
+    Tuple(Bound<'py, PyTuple>),
+    Array(Bound<'py, PyArray1<Py<PyAny>>>),
 }
 
 impl<'py> PyKeys<'py> {
     pub fn new(argument: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
         const KEYS: &str = "a list, tuple or 1-D NumPy array with one key per sample";
         let keys = if let Ok(list) = object.cast::<PyList>() {
-            list.clone()
+            Keys::List(list.clone())
         } else if let Ok(tuple) = object.cast::<PyTuple>() {
-            tuple.to_list()
-        } else if let Ok(array) = object.cast::<PyUntypedArray>() {
-            if array.ndim() != 1 {
-                let value = format!("an array of {} dimensions", array.ndim());
-                return Err(Error::value(argument, value, KEYS).into());
+            Keys::Tuple(tuple.clone())
+        } else if object.cast::<PyUntypedArray>().is_ok() {
+            match object.cast::<PyArray1<Py<PyAny>>>() {
+                Ok(array) => Keys::Array(array.clone()),
+                // An array of str: NumPy makes the objects.
+                Err(_) => Keys::List(Array::new(argument, object)?.to_list()?),
             }
-            array.call_method0("tolist")?.cast_into()?
         } else {
             return Err(wrong_type(argument, None, object, KEYS));
         };
         Ok(Self { argument, keys })
     }
+
+    fn get(&self, index: usize) -> PyResult<Bound<'py, PyAny>> {
+        match &self.keys {
+            Keys::List(list) => list.get_item(index),
+            Keys::Tuple(tuple) => tuple.get_item(index),
+            Keys::Array(array) => object_at(array, index),
+        }
+    }
 }
 
 impl KeySource for PyKeys<'_> {
-    type Error = PyErr;
+    type Error = Refusal;
 
     fn len(&self) -> usize {
-        self.keys.len()
+        match &self.keys {
+            Keys::List(list) => list.len(),
+            Keys::Tuple(tuple) => tuple.len(),
+            Keys::Array(array) => array.len(),
+        }
     }
 
     fn resolve(
@@ -51,21 +68,22 @@ impl KeySource for PyKeys<'_> {
         start: usize,
         ids: &mut [u32],
         mut id: impl FnMut(KeyRef<'_>) -> u32,
-    ) -> PyResult<()> {
+    ) -> Result<(), Refusal> {
         // The list keeps its objects alive, so within this call one address is
         // one key; a sample's K responses usually share the object.
         const SLOTS: usize = 64;
         let mut recent = [(std::ptr::null_mut(), 0); SLOTS];
         for (index, slot) in (start..).zip(ids) {
-            let object = self.keys.get_item(index)?;
+            let object = self
+                .get(index)
+                .map_err(|_| Refusal::Key(index, Flaw::Kind))?;
             let address = object.as_ptr();
             // Objects are 16 bytes apart at least.
             let known = &mut recent[address as usize / 16 % SLOTS];
             if known.0 != address {
-                *known = (
-                    address,
-                    with_key(self.argument, Some(index), &object, &mut id)?,
-                );
+                let number =
+                    read_key(&object, &mut id).map_err(|flaw| Refusal::Key(index, flaw))?;
+                *known = (address, number);
             }
             *slot = known.1;
         }
@@ -73,49 +91,105 @@ impl KeySource for PyKeys<'_> {
     }
 }
 
+/// Why a batch was refused. Saying it in Python's words runs Python code (the
+/// repr of the object), which must wait until no lock is held.
+pub(super) enum Refusal {
+    Core(Error),
+    Key(usize, Flaw),
+}
+
+/// What is wrong with a key.
+pub(super) enum Flaw {
+    /// It is no str, list or tuple of str.
+    Kind,
+    /// A lone surrogate keeps a name from being UTF-8.
+    Unicode,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Core(error)
+    }
+}
+
+impl Refusal {
+    /// The exception about the keys that were read.
+    pub fn explain(self, keys: &PyKeys<'_>) -> PyErr {
+        match self {
+            Self::Core(error) => error.into(),
+            Self::Key(index, flaw) => match keys.get(index) {
+                Ok(object) => flaw.explain(keys.argument, Some(index), &object),
+                Err(error) => error,
+            },
+        }
+    }
+}
+
+impl Flaw {
+    fn explain(
+        self,
+        argument: &'static str,
+        index: Option<usize>,
+        key: &Bound<'_, PyAny>,
+    ) -> PyErr {
+        match self {
+            Self::Kind => wrong_type(argument, index, key, "a str, or a list or tuple of str"),
+            Self::Unicode => {
+                let value = key
+                    .repr()
+                    .map_or_else(|_| "a str".into(), |repr| repr.to_string());
+                let expected = "valid Unicode in names".into();
+                Error::Value {
+                    argument,
+                    index,
+                    value,
+                    expected,
+                }
+                .into()
+            }
+        }
+    }
+}
+
 /// Calls `then` with the key that `object` is.
 pub(super) fn with_key<T>(
     argument: &'static str,
-    index: Option<usize>,
     object: &Bound<'_, PyAny>,
     then: impl FnOnce(KeyRef<'_>) -> T,
 ) -> PyResult<T> {
-    let refuse = |error: Option<PyErr>| match error {
-        // Only a lone surrogate keeps a str from being UTF-8.
-        Some(_) => {
-            let value = object
-                .repr()
-                .map_or_else(|_| "a str".into(), |repr| repr.to_string());
-            Error::Value {
-                argument,
-                index,
-                value,
-                expected: "valid Unicode in names".into(),
-            }
-            .into()
-        }
-        None => wrong_type(argument, index, object, KEY),
-    };
+    read_key(object, then).map_err(|flaw| flaw.explain(argument, None, object))
+}
+
+fn read_key<T>(object: &Bound<'_, PyAny>, then: impl FnOnce(KeyRef<'_>) -> T) -> Result<T, Flaw> {
     if let Ok(name) = object.cast::<PyString>() {
-        return Ok(then(KeyRef::One(
-            name.to_str().map_err(|error| refuse(Some(error)))?,
-        )));
+        return Ok(then(KeyRef::One(name.to_str().map_err(|_| Flaw::Unicode)?)));
     }
     let names: Vec<Bound<'_, PyAny>> = if let Ok(list) = object.cast::<PyList>() {
         list.iter().collect()
     } else if let Ok(tuple) = object.cast::<PyTuple>() {
         tuple.iter().collect()
     } else {
-        return Err(refuse(None));
+        return Err(Flaw::Kind);
     };
-    let names: PyResult<Vec<&str>> = names
-        .iter()
-        .map(|name| {
-            let name = name.cast::<PyString>().map_err(|_| refuse(None))?;
-            name.to_str().map_err(|error| refuse(Some(error)))
-        })
-        .collect();
-    Ok(then(KeyRef::Many(&names?)))
+    let names = names.iter().map(|name| {
+        let name = name.cast::<PyString>().map_err(|_| Flaw::Kind)?;
+        name.to_str().map_err(|_| Flaw::Unicode)
+    });
+    Ok(then(KeyRef::Many(
+        &names.collect::<Result<Vec<&str>, Flaw>>()?,
+    )))
+}
+
+/// A dict from keys, each a tuple of its names.
+pub(super) fn key_dict<'py, T: IntoPyObject<'py>>(
+    py: Python<'py>,
+    items: impl IntoIterator<Item = (DatasetKey, T)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (key, value) in items {
+        dict.set_item(to_tuple(py, &key)?, value)?;
+    }
+    Ok(dict)
 }
 
 /// The key as Python sees it: a tuple of its names.

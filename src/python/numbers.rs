@@ -8,6 +8,17 @@ use super::errors::wrong_type;
 use crate::shaping::{Lambda, check_max_score};
 use crate::{Error, Result};
 
+/// An optional argument for which `None` is no way of leaving it out.
+pub(super) struct Given<'py>(pub Option<Bound<'py, PyAny>>);
+
+impl<'py> FromPyObject<'_, 'py> for Given<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(Some(object.to_owned())))
+    }
+}
+
 /// An integer argument that is not negative: an `int`, or what has `__index__`.
 pub(super) fn count(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResult<u64> {
     const EXPECTED: &str = "an integer in 0..2**64";
@@ -18,6 +29,11 @@ pub(super) fn count(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResu
             wrong_type(argument, None, object, EXPECTED)
         }
     })
+}
+
+/// The size of a group. No batch has `usize::MAX` samples: the core refuses it.
+pub(super) fn size(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    Ok(usize::try_from(count(argument, object)?).unwrap_or(usize::MAX))
 }
 
 /// A real argument: a Python number, or a NumPy scalar.

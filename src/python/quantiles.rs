@@ -1,74 +1,211 @@
-//! The Python classes of the estimators.
+//! The Python classes of the estimators: one surface, five kinds.
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use numpy::PyArray1;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::PyString;
 
-use super::arrays::PyLengths;
+use super::errors::wrong_type;
+use super::numbers::{self, Given};
+use super::values::{Floats, Integers, Question};
+use crate::quantile::{self as core, Estimator, Merge, Quantile, Rank};
+use crate::{Error, Result};
 
-use crate::column::Lengths;
-use crate::quantile::{Estimator, ExactQuantile as Core, Quantile};
+/// Defines a Python class over an estimator. `$values` reads the argument of
+/// `update`; `$merge` and `$rank` say what these two do.
+macro_rules! quantile_class {
+    (
+        $(#[$doc:meta])*
+        $class:ident($name:literal) over $core:ty, values: $values:ident,
+        new($($argument:ident),*) $new:block,
+        rank: $rank:expr, merge: $merge:expr,
+        repr: |$own:ident| $repr:expr,
+        $($extra:tt)*
+    ) => {
+        $(#[$doc])*
+        #[pyclass(frozen, module = "toggle_rs", name = $name)]
+        pub(super) struct $class(Mutex<$core>);
 
-/// Exact.
-#[pyclass(frozen, module = "toggle_rs")]
-pub(super) struct ExactQuantile(Mutex<Core>);
-
-impl ExactQuantile {
-    fn lock(&self) -> MutexGuard<'_, Core> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[pymethods]
-impl ExactQuantile {
-    #[new]
-    fn new() -> Self {
-        Self(Mutex::new(Core::new()))
-    }
-    fn update(&self, values: &Bound<'_, PyAny>) -> PyResult<()> {
-        let lengths = PyLengths::new("values", values)?;
-        let mut buf = vec![0; lengths.len()];
-        lengths.read(0, &mut buf)?;
-        Ok(self.lock().update(&buf)?)
-    }
-    fn percentile(&self, p: f64) -> PyResult<Option<f64>> {
-        Ok(self.lock().percentile(p)?)
-    }
-    #[getter]
-    fn count(&self) -> u64 {
-        self.lock().count()
-    }
-}
-
-pub(super) fn pattern(
-    _estimator: Option<&Bound<'_, PyAny>>,
-    _percentile: f64,
-) -> PyResult<Estimator> {
-    Ok(Estimator::Exact(Core::new()))
-}
-
-pub(super) fn pattern_repr(_e: &Estimator) -> String {
-    "'exact'".into()
-}
-
-/// Every value held, ascending.
-pub(super) fn sorted_values<'py>(
-    py: Python<'py>,
-    estimator: &Estimator,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let mut values = Vec::new();
-    match estimator {
-        Estimator::Exact(exact) => {
-            for (value, count) in exact.counts() {
-                for _ in 0..count {
-                    values.push(value as i64);
-                }
+        impl $class {
+            /// Lets go of the GIL while it waits. No Python code may run under
+            /// the lock: it could come back here.
+            fn lock(&self, py: Python<'_>) -> MutexGuard<'_, $core> {
+                self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
             }
         }
-    }
-    Ok(PyArray1::from_vec(py, values))
+
+        #[pymethods]
+        impl $class {
+            #[new]
+            fn new($($argument: &Bound<'_, PyAny>),*) -> PyResult<Self> {
+                let new: Result<$core> = $new;
+                Ok(Self(Mutex::new(new?)))
+            }
+
+            /// Record values: a number, a list, or a 1-D array, read in place.
+            fn update(&self, values: &Bound<'_, PyAny>) -> PyResult<()> {
+                let columns = $values::new(values)?;
+                let mut own = self.lock(values.py());
+                Ok(columns.feed(&mut |chunk| own.update(chunk))?)
+            }
+
+            /// The quantile `q` in [0, 1], a number or an array; None when empty.
+            fn quantile<'py>(&self, q: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                let question = Question::new("q", q)?;
+                let answer = question.ask(|value| self.lock(q.py()).quantile(value));
+                question.answer(q.py(), answer?)
+            }
+
+            /// The percentile `p` in [0, 100], a number or an array; None when empty.
+            fn percentile<'py>(&self, p: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                let question = Question::new("p", p)?;
+                let answer = question.ask(|value| self.lock(p.py()).percentile(value));
+                question.answer(p.py(), answer?)
+            }
+
+            /// The fraction of the values that are <= `value`; None when empty.
+            fn rank(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+                let value = numbers::real("value", value)?;
+                let rank: fn(&$core, f64) -> Result<Option<f64>> = $rank;
+                Ok(rank(&self.lock(py), value)?)
+            }
+
+            /// Take in what `other` has seen.
+            fn merge(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
+                let py = other.py();
+                let Ok(other) = other.cast::<Self>() else {
+                    return Err(wrong_type("other", None, other, $name));
+                };
+                if std::ptr::eq(self, other.get()) {
+                    let expected = "another object: everything would be counted twice";
+                    return Err(Error::value("other", "the object itself", expected).into());
+                }
+                // Never two locks at once: two threads could wait for each other.
+                let theirs = other.get().lock(py).clone();
+                let merge: fn(&mut $core, &$core) -> Result<()> = $merge;
+                Ok(merge(&mut self.lock(py), &theirs)?)
+            }
+
+            /// Number of values that answers are about.
+            #[getter]
+            fn count(&self, py: Python<'_>) -> u64 {
+                self.lock(py).count()
+            }
+
+            /// The smallest value; None when empty.
+            #[getter]
+            fn min(&self, py: Python<'_>) -> Option<<$core as Quantile>::Value> {
+                self.lock(py).min()
+            }
+
+            /// The largest value; None when empty.
+            #[getter]
+            fn max(&self, py: Python<'_>) -> Option<<$core as Quantile>::Value> {
+                self.lock(py).max()
+            }
+
+            /// Bytes that it holds.
+            #[getter]
+            fn nbytes(&self, py: Python<'_>) -> usize {
+                self.lock(py).nbytes()
+            }
+
+            fn __eq__(&self, py: Python<'_>, other: &Self) -> bool {
+                if std::ptr::eq(self, other) {
+                    return true;
+                }
+                let theirs = other.lock(py).clone();
+                *self.lock(py) == theirs
+            }
+
+            fn __repr__(&self, py: Python<'_>) -> String {
+                let $own = self.lock(py);
+                $repr
+            }
+
+            $($extra)*
+        }
+    };
 }
 
-pub(super) fn pattern_object<'py>(py: Python<'py>, _e: &Estimator) -> PyResult<Bound<'py, PyAny>> {
-    Ok(pyo3::types::PyString::new(py, "exact").into_any())
+quantile_class! {
+    /// ExactQuantile()
+    /// --
+    ///
+    /// The exact quantile of every length seen, by counting.
+    ExactQuantile("ExactQuantile") over core::ExactQuantile, values: Integers,
+    new() { Ok(core::ExactQuantile::new()) },
+    rank: |own, value| own.rank(value), merge: |own, other| own.merge(other),
+    repr: |own| format!("ExactQuantile(count={})", own.count()),
+}
+
+quantile_class! {
+    P2Quantile("P2Quantile") over core::P2Quantile, values: Floats,
+    new(q) { core::P2Quantile::new(numbers::real("q", q)?) },
+    rank: |_, _| Err(Error::Unsupported {
+        operation: "rank",
+        estimator: "P2Quantile",
+        reason: "five markers follow one quantile, they know no other rank",
+    }),
+    merge: |_, _| Err(core::P2_MERGE),
+    repr: |own| format!("P2Quantile(q={:?}, count={})", own.q(), own.count()),
+
+    /// The quantile that it follows.
+    #[getter]
+    fn q(&self, py: Python<'_>) -> f64 {
+        self.lock(py).q()
+    }
+}
+
+quantile_class! {
+    GKQuantile("GKQuantile") over core::GkQuantile, values: Floats,
+    new(epsilon) { core::GkQuantile::new(numbers::real("epsilon", epsilon)?) },
+    rank: |own, value| own.rank(value), merge: |own, other| own.merge(other),
+    repr: |own| format!("GKQuantile(epsilon={:?}, count={})", own.epsilon(), own.count()),
+
+    /// Bound on the rank error, as a fraction of the number of values.
+    #[getter]
+    fn epsilon(&self, py: Python<'_>) -> f64 {
+        self.lock(py).epsilon()
+    }
+
+    /// Number of tuples in the summary.
+    #[getter]
+    fn tuples(&self, py: Python<'_>) -> usize {
+        self.lock(py).tuples()
+    }
+}
+
+/// The argument `estimator`: a name, or an empty object taken as a pattern.
+pub(super) fn pattern(estimator: &Given<'_>, percentile: f64) -> PyResult<Estimator> {
+    let Some(object) = &estimator.0 else {
+        return Ok(Estimator::by_name("exact", percentile)?);
+    };
+    if let Ok(name) = object.cast::<PyString>() {
+        return Ok(Estimator::by_name(&name.to_string_lossy(), percentile)?);
+    }
+    if let Ok(exact) = object.cast::<ExactQuantile>() {
+        return Ok(Estimator::Exact(exact.get().lock(object.py()).clone()));
+    }
+    if let Ok(p2) = object.cast::<P2Quantile>() {
+        return Ok(p2.get().lock(object.py()).clone().into());
+    }
+    if let Ok(gk) = object.cast::<GKQuantile>() {
+        return Ok(gk.get().lock(object.py()).clone().into());
+    }
+    let expected = "\"exact\", \"p2\", \"gk\" or an empty estimator";
+    Err(wrong_type("estimator", None, object, expected))
+}
+
+/// What to pass as `estimator` to get this pattern again.
+pub(super) fn pattern_object<'py>(
+    py: Python<'py>,
+    pattern: &Estimator,
+) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match pattern {
+        Estimator::Exact(_) => PyString::new(py, "exact").into_any(),
+        Estimator::P2(p2) => Bound::new(py, P2Quantile(Mutex::new((**p2).clone())))?.into_any(),
+        Estimator::Gk(gk) => Bound::new(py, GKQuantile(Mutex::new((**gk).clone())))?.into_any(),
+    })
 }

@@ -1,41 +1,92 @@
 //! The Python class `Toggle`, and what it gives back.
 
+use std::ffi::CString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use numpy::PyArray1;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyDict, PyType};
 
-use super::arrays::{PyLengths, Scores, Stored, View, with_scores};
+use super::arrays::{Array, Scores, with_scores};
 use super::batch::{correct_mask, groups_of};
-use super::keys::{PyKeys, to_tuple, with_key};
-use super::{convert, numbers, quantiles};
-use crate::Error;
-use crate::budget::Freeze;
-use crate::groups::Groups;
-use crate::schedule::Phase;
-use crate::shaping::Score;
-use crate::toggle::{Batch, Metrics, Penalty, Settings, Shaped as CoreShaped, Toggle as Core};
+use super::keys::{PyKeys, Refusal, key_dict, with_key};
+use super::lengths::LengthArgument;
+use super::numbers::{self, Given};
+use super::options::{FREEZES, PENALTIES, START_PHASES, name_of, option};
+use super::quantiles;
+use super::shaped::{Shaped, Untyped};
+use crate::toggle::{Batch, Settings, Toggle as Core};
 
-/// Toggle.
+/// Toggle reward shaping (Kimi K2.5 technical report, arXiv 2602.02276, its section on
+/// token-efficient RL):
+///
+///     r~(y) = r(y) * 1[accuracy(x) < lambda_ or |y| <= budget(d)]
+///
+/// in length-penalty steps, r in others. `accuracy(x)` is the share of correct responses
+/// to the prompt, `budget(d)` the `percentile` of the lengths of the correct responses
+/// seen for dataset d. What is observed at step s counts from step s + 1 on, so no result
+/// depends on the order in which a step's samples or groups arrive.
+///
+/// Shape first, then drop the groups without signal (`Shaped.has_signal`): the fully
+/// solved groups, which a trainer's zero-variance filter drops, are those that the
+/// penalty is for.
+///
+/// Args:
+///     m: Length of a phase in steps, >= 0; 0 disables: nothing is recorded or shaped.
+///     lambda_: Groups with an accuracy below it keep their scores; finite.
+///     percentile: In [0, 100], as `numpy.percentile` takes it.
+///     warmup_steps: Steps at the beginning without a penalty, >= 0.
+///     estimator: "exact", "p2", "gk", or an empty estimator object taken as a pattern.
+///     start_phase: "normal" or "length_penalty": the phase of the first m steps.
+///     freeze: When the budget of a key is fixed: "never"; "first": by the first step (or
+///         the first call without a step) after which it has one; "warmup": when warm-up
+///         ends, for a key without a budget then as under "first". Of a fixed key only
+///         budget, count and the fixing step are kept.
+///     min_samples: Correct responses below which a key has no budget, >= 1. Without a
+///         budget every response is kept.
+///     penalty: What a response over budget scores: "zero" r * 0, "cap_at_zero" min(r, 0),
+///         so that a negative score does not go up.
+///
+/// Raises:
+///     ValueError: An argument is out of range.
+///     TypeError: An argument is of the wrong kind.
+///
+/// Threads may share one.
+///
+/// Example:
+///     >>> import numpy as np
+///     >>> from toggle_rs import Toggle
+///     >>> toggle = Toggle(m=1, lambda_=0.5, percentile=50.0)
+///     >>> lengths, scores = np.array([100, 200, 300, 900]), np.array([1.0, 1.0, 1.0, 0.0])
+///     >>> toggle.observe(["math"] * 4, lengths, scores, step=0)
+///     >>> toggle.shape(1, scores, lengths, ["math"] * 4, groups=4).scores
+///     array([1., 1., 0., 0.])
 #[pyclass(frozen, subclass, module = "toggle_rs")]
 pub(super) struct Toggle(Mutex<Core>);
 
 impl Toggle {
-    /// Never waits for the GIL: no code under the lock lets go of it.
-    fn lock(&self) -> MutexGuard<'_, Core> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Lets go of the GIL while it waits. No Python code may run under the
+    /// lock: it could come back here.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Core> {
+        self.0
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[pymethods]
 impl Toggle {
     #[new]
-    #[pyo3(signature = (
-        *, m, lambda_, percentile, warmup_steps = None, estimator = None,
-        start_phase = None, freeze = None, min_samples = None, penalty = None,
-    ))]
+    #[pyo3(
+        signature = (
+            *, m, lambda_, percentile, warmup_steps = Given(None), estimator = Given(None),
+            start_phase = Given(None), freeze = Given(None), min_samples = Given(None),
+            penalty = Given(None),
+        ),
+        text_signature = "(*, m, lambda_, percentile, warmup_steps=0, estimator='exact', \
+            start_phase='normal', freeze='never', min_samples=1, penalty='zero')",
+    )]
     #[allow(
         clippy::too_many_arguments,
         reason = "the keyword arguments of the Python class"
@@ -44,31 +95,36 @@ impl Toggle {
         m: &Bound<'_, PyAny>,
         lambda_: &Bound<'_, PyAny>,
         percentile: &Bound<'_, PyAny>,
-        warmup_steps: Option<&Bound<'_, PyAny>>,
-        estimator: Option<&Bound<'_, PyAny>>,
-        start_phase: Option<&Bound<'_, PyAny>>,
-        freeze: Option<&Bound<'_, PyAny>>,
-        min_samples: Option<&Bound<'_, PyAny>>,
-        penalty: Option<&Bound<'_, PyAny>>,
+        warmup_steps: Given<'_>,
+        estimator: Given<'_>,
+        start_phase: Given<'_>,
+        freeze: Given<'_>,
+        min_samples: Given<'_>,
+        penalty: Given<'_>,
     ) -> PyResult<Self> {
         let percentile = numbers::real("percentile", percentile)?;
-        let count = |name, object: Option<&Bound<'_, PyAny>>, default| {
-            object.map_or(Ok(default), |object| numbers::count(name, object))
+        let count = |name, object: Given<'_>, default| {
+            object
+                .0
+                .as_ref()
+                .map_or(Ok(default), |object| numbers::count(name, object))
         };
         let settings = Settings {
             m: numbers::count("m", m)?,
             lambda: numbers::real("lambda_", lambda_)?,
             percentile,
             warmup_steps: count("warmup_steps", warmup_steps, 0)?,
-            estimator: quantiles::pattern(estimator, percentile)?,
-            start_phase: option("start_phase", start_phase, &START_PHASES)?,
-            freeze: option("freeze", freeze, &FREEZES)?,
+            estimator: quantiles::pattern(&estimator, percentile)?,
+            start_phase: option("start_phase", &start_phase, &START_PHASES)?,
+            freeze: option("freeze", &freeze, &FREEZES)?,
             min_samples: count("min_samples", min_samples, 1)?,
-            penalty: option("penalty", penalty, &PENALTIES)?,
+            penalty: option("penalty", &penalty, &PENALTIES)?,
         };
         Ok(Self(Mutex::new(Core::new(settings)?)))
     }
 
+    /// The report's own form: it begins with the penalty, has no warm-up, and fixes the budget of
+    /// each problem by its first K responses. Dataset keys are problem ids.
     #[classmethod]
     #[pyo3(signature = (*, m, lambda_, percentile))]
     fn kimi_k25<'py>(
@@ -86,32 +142,100 @@ impl Toggle {
         class.call((), Some(&arguments))
     }
 
-    #[pyo3(signature = (datasets, lengths, scores = None, *, correct = None, max_score = None, step = None))]
-    fn observe(
-        &self,
-        datasets: &Bound<'_, PyAny>,
-        lengths: &Bound<'_, PyAny>,
-        scores: Option<&Bound<'_, PyAny>>,
-        correct: Option<&Bound<'_, PyAny>>,
-        max_score: Option<&Bound<'_, PyAny>>,
-        step: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let step = step.map(|step| numbers::count("step", step)).transpose()?;
-        let scores = scores.map(Scores::new).transpose()?;
-        let correct = correct_mask(correct, scores.as_ref(), max_score)?;
-        let batch = Batch {
-            datasets: &PyKeys::new("datasets", datasets)?,
-            lengths: &PyLengths::new("lengths", lengths)?,
-            correct: &correct,
-        };
-        self.lock().observe(&batch, step)
-    }
-
-    #[pyo3(signature = (step, scores, lengths, datasets, *, groups, correct = None, max_score = None))]
+    /// Record the lengths of the correct responses of a batch.
+    ///
+    /// Args:
+    ///     datasets: Dataset key of each sample, N of them: a str, or a list or tuple of str.
+    ///     lengths: Generated tokens of each response: integers in 0..2**53, shape (N,).
+    ///     scores: Score of each response, shape (N,); not needed where `correct` is given.
+    ///     correct: Whether each response is correct: bool, shape (N,). Without it those with
+    ///         `score >= max_score` are.
+    ///     max_score: A finite number > 0, or one per sample.
+    ///     step: The training step, not before the last observed one. What is recorded counts from
+    ///         step + 1 on; without a step, at once.
+    ///
+    /// Raises:
+    ///     ValueError: Something is out of range, of another length, or `step` is None where the
+    ///         settings need a clock. Nothing has been recorded.
+    ///     TypeError: Something is of the wrong dtype or kind.
+    #[pyo3(
+        signature = (
+            datasets, lengths, scores = None, *, correct = None, max_score = Given(None), step = None
+        ),
+        text_signature = "(self, /, datasets, lengths, scores=None, *, correct=None, \
+            max_score=1.0, step=None)",
+    )]
     #[allow(
         clippy::too_many_arguments,
         reason = "the arguments of the Python method"
     )]
+    fn observe(
+        &self,
+        py: Python<'_>,
+        datasets: &Bound<'_, PyAny>,
+        lengths: &Bound<'_, PyAny>,
+        scores: Option<&Bound<'_, PyAny>>,
+        correct: Option<&Bound<'_, PyAny>>,
+        max_score: Given<'_>,
+        step: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let step = step.map(|step| numbers::count("step", step)).transpose()?;
+        let scores = scores
+            .map(|scores| Array::new("scores", scores))
+            .transpose()?;
+        let correct = correct_mask(correct, scores.as_ref(), &max_score)?;
+        let datasets = &PyKeys::new("datasets", datasets)?;
+        let lengths = &LengthArgument::new("lengths", lengths)?;
+        let observe = |toggle: &mut Core| {
+            let lengths = &lengths.view()?;
+            toggle.observe(
+                &Batch {
+                    datasets,
+                    lengths,
+                    correct: &correct,
+                },
+                step,
+            )
+        };
+        let observed = observe(&mut self.lock(py));
+        observed.map_err(|refusal| refusal.explain(datasets))
+    }
+
+    #[pyo3(
+        signature = (
+            step, scores, lengths, datasets, *, groups, correct = None, max_score = Given(None)
+        ),
+        text_signature = "(self, /, step, scores, lengths, datasets, *, groups, correct=None, \
+            max_score=1.0)",
+    )]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the arguments of the Python method"
+    )]
+    /// Shape the scores of a batch with what was observed before `step`; record nothing.
+    ///
+    /// Args:
+    ///     step: The training step, from 0; not before the last observed one.
+    ///     scores: Score of each response: float64, float32, an integer dtype or bool, shape (N,);
+    ///         a torch CPU tensor comes back as one.
+    ///     lengths: Generated tokens of each response: integers in 0..2**53, shape (N,).
+    ///     datasets: Dataset key of each sample, N of them: a str, or a list or tuple of str.
+    ///     groups: The group size K where the samples of a prompt are consecutive, or the group id
+    ///         of each sample, int or str, in any order and of any number.
+    ///     correct: Whether each response is correct: bool, shape (N,). Without it those with
+    ///         `score >= max_score` are.
+    ///     max_score: A finite number > 0, or one per sample.
+    ///
+    /// Returns:
+    ///     The shaped scores and what there is to say of them, see `Shaped`.
+    ///
+    /// Raises:
+    ///     ValueError: Something is out of range or of another length.
+    ///     TypeError: Something is of the wrong dtype or kind.
+    ///
+    /// Warns:
+    ///     UserWarning: Once, where group size and `lambda_` can enforce nothing but fully solved
+    ///         groups; once, where the steps come at a stride that hides one of the phases.
     fn shape<'py>(
         &self,
         step: &Bound<'py, PyAny>,
@@ -120,7 +244,7 @@ impl Toggle {
         datasets: &Bound<'py, PyAny>,
         groups: &Bound<'py, PyAny>,
         correct: Option<&Bound<'py, PyAny>>,
-        max_score: Option<&Bound<'py, PyAny>>,
+        max_score: Given<'py>,
     ) -> PyResult<Shaped> {
         let call = Call {
             observe: false,
@@ -134,11 +258,36 @@ impl Toggle {
         self.call(&call, scores)
     }
 
-    #[pyo3(signature = (step, scores, lengths, datasets, *, groups, correct = None, max_score = None))]
+    #[pyo3(
+        signature = (
+            step, scores, lengths, datasets, *, groups, correct = None, max_score = Given(None)
+        ),
+        text_signature = "(self, /, step, scores, lengths, datasets, *, groups, correct=None, \
+            max_score=1.0)",
+    )]
     #[allow(
         clippy::too_many_arguments,
         reason = "the arguments of the Python method"
     )]
+    /// `shape` with what was observed before `step`, then `observe` the batch at `step`.
+    ///
+    /// Args:
+    ///     step: The training step, from 0; not before the last observed one.
+    ///     scores: Score of each response: float64, float32, an integer dtype or bool, shape (N,);
+    ///         a torch CPU tensor comes back as one.
+    ///     lengths: Generated tokens of each response: integers in 0..2**53, shape (N,).
+    ///     datasets: Dataset key of each sample, N of them: a str, or a list or tuple of str.
+    ///     groups: The group size K where the samples of a prompt are consecutive, or the group id
+    ///         of each sample, int or str, in any order and of any number.
+    ///     correct: Whether each response is correct: bool, shape (N,). Without it those with
+    ///         `score >= max_score` are.
+    ///     max_score: A finite number > 0, or one per sample.
+    ///
+    /// Returns:
+    ///     As `shape`.
+    ///
+    /// Raises:
+    ///     ValueError, TypeError: As `shape`; nothing has been recorded.
     fn apply<'py>(
         &self,
         step: &Bound<'py, PyAny>,
@@ -147,7 +296,7 @@ impl Toggle {
         datasets: &Bound<'py, PyAny>,
         groups: &Bound<'py, PyAny>,
         correct: Option<&Bound<'py, PyAny>>,
-        max_score: Option<&Bound<'py, PyAny>>,
+        max_score: Given<'py>,
     ) -> PyResult<Shaped> {
         let call = Call {
             observe: true,
@@ -161,36 +310,43 @@ impl Toggle {
         self.call(&call, scores)
     }
 
-    fn is_penalty_step(&self, step: &Bound<'_, PyAny>) -> PyResult<bool> {
+    /// Whether `step` is a length-penalty step.
+    fn is_penalty_step(&self, py: Python<'_>, step: &Bound<'_, PyAny>) -> PyResult<bool> {
         let step = numbers::count("step", step)?;
-        Ok(self.lock().schedule().is_penalty_step(step))
+        Ok(self.lock(py).schedule().is_penalty_step(step))
     }
 
+    /// The budget in tokens that the next step would use; None where the key has none.
     fn budget(&self, key: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
-        with_key("key", None, key, |key| self.lock().budget(key))
+        with_key("key", key, |name| self.lock(key.py()).budget(name))
     }
 
+    /// The budgets that the next step would use, keyed by tuples of names, for keys that have one.
     fn budgets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let budgets = PyDict::new(py);
-        for (key, _, budget) in self.lock().summary() {
-            if let Some(budget) = budget {
-                budgets.set_item(to_tuple(py, key)?, budget)?;
-            }
-        }
-        Ok(budgets)
+        let budgets: Vec<_> = {
+            let mut toggle = self.lock(py);
+            let known = toggle.summary().into_iter();
+            known
+                .filter_map(|(key, _, budget)| Some((key.clone(), budget?)))
+                .collect()
+        };
+        key_dict(py, budgets)
     }
 
+    /// Number of correct responses per key, keyed by tuples of names.
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counts = PyDict::new(py);
-        for (key, count, _) in self.lock().summary() {
-            counts.set_item(to_tuple(py, key)?, count)?;
-        }
-        Ok(counts)
+        let counts: Vec<_> = {
+            let mut toggle = self.lock(py);
+            let known = toggle.summary().into_iter();
+            known.map(|(key, count, _)| (key.clone(), count)).collect()
+        };
+        key_dict(py, counts)
     }
 
+    /// The keyword arguments that make such a Toggle: `Toggle(**toggle.settings)`.
     #[getter]
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let settings = self.lock().settings();
+        let settings = self.lock(py).settings();
         let dict = PyDict::new(py);
         dict.set_item("m", settings.m)?;
         dict.set_item("lambda_", settings.lambda)?;
@@ -207,14 +363,19 @@ impl Toggle {
         Ok(dict)
     }
 
+    /// Bytes that it holds.
     #[getter]
-    fn nbytes(&self) -> usize {
-        self.lock().nbytes()
+    fn nbytes(&self, py: Python<'_>) -> usize {
+        self.lock(py).nbytes()
     }
 
-    fn __eq__(&self, other: &Self) -> bool {
-        // Locking one object twice would wait for ever.
-        std::ptr::eq(self, other) || *self.lock() == *other.lock()
+    fn __eq__(&self, py: Python<'_>, other: &Self) -> bool {
+        if std::ptr::eq(self, other) {
+            return true;
+        }
+        // Never two locks at once: two threads could wait for each other.
+        let theirs = other.lock(py).clone();
+        *self.lock(py) == theirs
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -237,160 +398,42 @@ struct Call<'a, 'py> {
     datasets: &'a Bound<'py, PyAny>,
     groups: &'a Bound<'py, PyAny>,
     correct: Option<&'a Bound<'py, PyAny>>,
-    max_score: Option<&'a Bound<'py, PyAny>>,
+    max_score: Given<'py>,
 }
 
 impl Toggle {
     fn call<'py>(&self, call: &Call<'_, 'py>, scores: &Bound<'py, PyAny>) -> PyResult<Shaped> {
-        let step = numbers::count("step", call.step)?;
-        let columns = Scores::new(scores)?;
-        let correct = correct_mask(call.correct, Some(&columns), call.max_score)?;
-        let groups = groups_of(call.groups, correct.len())?;
-        let batch = Batch {
-            datasets: &PyKeys::new("datasets", call.datasets)?,
-            lengths: &PyLengths::new("lengths", call.lengths)?,
-            correct: &correct,
-        };
-        // A warning may be an error to the user: it comes before any change.
-        let warnings = self.lock().advise(step, &groups);
-        for warning in warnings {
-            let category = scores.py().get_type::<PyUserWarning>();
-            let text = std::ffi::CString::new(warning).unwrap_or_default();
-            PyErr::warn(scores.py(), &category, &text, 1)?;
-        }
-        with_scores!(&columns, view => self.shape_typed(call.observe, step, scores, view, &batch, &groups))
-    }
-
-    fn shape_typed<'py, S: Score + Stored>(
-        &self,
-        observe: bool,
-        step: u64,
-        scores: &Bound<'py, PyAny>,
-        view: &View<'py, S>,
-        batch: &Batch<'_, PyKeys<'py>>,
-        groups: &Groups,
-    ) -> PyResult<Shaped> {
-        let shaped = if observe {
-            self.lock().apply(step, view, batch, groups)?
-        } else {
-            self.lock().shape(step, view, batch, groups)?
-        };
-        Shaped::new(scores, shaped)
-    }
-}
-
-const START_PHASES: [(&str, Phase); 2] = [
-    ("normal", Phase::Normal),
-    ("length_penalty", Phase::LengthPenalty),
-];
-const FREEZES: [(&str, Freeze); 3] = [
-    ("never", Freeze::Never),
-    ("warmup", Freeze::Warmup),
-    ("first", Freeze::First),
-];
-const PENALTIES: [(&str, Penalty); 2] =
-    [("zero", Penalty::Zero), ("cap_at_zero", Penalty::CapAtZero)];
-
-/// The choice that an argument names; the first one where it is not given.
-fn option<T: Copy>(
-    argument: &'static str,
-    object: Option<&Bound<'_, PyAny>>,
-    choices: &[(&str, T)],
-) -> PyResult<T> {
-    let Some(object) = object else {
-        return Ok(choices[0].1);
-    };
-    let names = choices
-        .iter()
-        .map(|(name, _)| format!("{name:?}"))
-        .collect::<Vec<_>>()
-        .join(" or ");
-    let Ok(name) = object.cast::<PyString>() else {
-        return Err(super::errors::wrong_type(argument, None, object, names));
-    };
-    let name = name.to_string_lossy();
-    let choice = choices.iter().find(|(choice, _)| *choice == name);
-    Ok(choice
-        .map(|&(_, value)| value)
-        .ok_or_else(|| Error::value(argument, format!("{name:?}"), names))?)
-}
-
-fn name_of<T: PartialEq>(value: T, choices: &[(&'static str, T)]) -> &'static str {
-    choices
-        .iter()
-        .find(|(_, choice)| *choice == value)
-        .map_or("", |(name, _)| name)
-}
-
-/// What shaping made of a batch.
-#[pyclass(frozen, get_all, module = "toggle_rs")]
-pub(super) struct Shaped {
-    scores: Py<PyAny>,
-    kept: Py<PyAny>,
-    has_signal: Py<PyAny>,
-    group_accuracy: Py<PyAny>,
-    metrics: Py<PyDict>,
-}
-
-impl Shaped {
-    fn new<S: Stored>(scores: &Bound<'_, PyAny>, shaped: CoreShaped<S>) -> PyResult<Self> {
         let py = scores.py();
-        let like = convert::Like::of(scores)?;
-        let shaped_scores = match shaped.scores {
-            None => scores.clone(),
-            Some(shaped) => like.convert(PyArray1::from_vec(py, shaped).into_any())?,
+        let step = numbers::count("step", call.step)?;
+        let array = Array::new("scores", scores)?;
+        let correct = correct_mask(call.correct, Some(&array), &call.max_score)?;
+        let groups = groups_of(call.groups, correct.len())?;
+        let datasets = PyKeys::new("datasets", call.datasets)?;
+        let lengths = LengthArgument::new("lengths", call.lengths)?;
+        // A warning may be an error to the user: it comes before any change.
+        let warnings = self.lock(py).advise(step, &groups);
+        for warning in warnings {
+            let text = CString::new(warning)?;
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+        }
+        let shape = |toggle: &mut Core| {
+            let lengths = &lengths.view()?;
+            let batch = Batch {
+                datasets: &datasets,
+                lengths,
+                correct: &correct,
+            };
+            with_scores!(&Scores::view(&array)?, view => {
+                let shaped = if call.observe {
+                    toggle.apply(step, view, &batch, &groups)?
+                } else {
+                    toggle.shape(step, view, &batch, &groups)?
+                };
+                Ok(Untyped::new(shaped))
+            })
         };
-        Ok(Self {
-            scores: shaped_scores.unbind(),
-            kept: like
-                .convert(PyArray1::from_vec(py, shaped.kept).into_any())?
-                .unbind(),
-            has_signal: like
-                .convert(PyArray1::from_vec(py, shaped.has_signal).into_any())?
-                .unbind(),
-            group_accuracy: like
-                .convert(PyArray1::from_vec(py, shaped.group_accuracy).into_any())?
-                .unbind(),
-            metrics: metrics(py, &shaped.metrics)?.unbind(),
-        })
+        let shaped = shape(&mut self.lock(py));
+        let shaped = shaped.map_err(|refusal: Refusal| refusal.explain(&datasets))?;
+        shaped.into_python(scores)
     }
-}
-
-#[pymethods]
-impl Shaped {
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!(
-            "Shaped(scores={}, kept={}, has_signal={}, group_accuracy={}, metrics={})",
-            self.scores.bind(py).repr()?,
-            self.kept.bind(py).repr()?,
-            self.has_signal.bind(py).repr()?,
-            self.group_accuracy.bind(py).repr()?,
-            self.metrics.bind(py).repr()?,
-        ))
-    }
-}
-
-fn metrics<'py>(py: Python<'py>, metrics: &Metrics) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    let phase = f64::from(u8::from(metrics.length_penalty_phase));
-    for (name, value) in [
-        ("toggle/length_penalty_phase", phase),
-        ("toggle/kept_ratio", metrics.kept_ratio),
-        ("toggle/enforced_group_ratio", metrics.enforced_group_ratio),
-        (
-            "toggle/lost_signal_group_ratio",
-            metrics.lost_signal_group_ratio,
-        ),
-        (
-            "toggle/gained_signal_group_ratio",
-            metrics.gained_signal_group_ratio,
-        ),
-        ("toggle/tokens_over_budget", metrics.tokens_over_budget),
-        ("toggle/budget_min", metrics.budget_min),
-        ("toggle/budget_median", metrics.budget_median),
-        ("toggle/budget_max", metrics.budget_max),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    Ok(dict)
 }

@@ -2,39 +2,76 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use numpy::{PyArray1, PyArrayMethods, PyReadwriteArray1};
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
 
-use super::arrays::{PyLengths, Scores, Stored, View, with_scores};
-use super::keys::{PyKeys, to_tuple, with_key};
-use super::numbers::{self, MaxScore};
+use super::arrays::{Array, Scores, Stored, View, with_scores};
+use super::keys::{PyKeys, Refusal, key_dict, with_key};
+use super::lengths::LengthArgument;
+use super::numbers::{self, Given, MaxScore};
 use super::quantiles;
 use crate::column::Column;
 use crate::shaping::{Real, Score};
 use crate::tracker::{Batch, BudgetTracker};
+use crate::{Error, Result};
 
-/// The drop-in for open-instruct's tracker: the same calls, metric keys and bits.
+/// The drop-in for open-instruct's `ToggleBudgetTracker` (pull request 1676): the
+/// same calls, metric keys and bits, at a few microseconds a step.
+///
+/// One running budget per dataset: the `percentile` of the lengths of its correct
+/// responses. Every `m` steps training switches between a normal phase and a
+/// length-penalty phase, in which a response longer than its budget scores zero
+/// if its group is solved at least as often as `lambda_`.
+///
+/// Args:
+///     m: Length of a phase in steps, >= 0; 0 disables: everything passes untouched.
+///     lambda_: Groups with an accuracy below it keep their scores; finite.
+///     percentile: In [0, 100], as `numpy.percentile` takes it.
+///     warmup_steps: Steps at the beginning without a penalty, >= 0.
+///     estimator: "exact" (what the reference computes), "p2", "gk", or an empty
+///         estimator object taken as a pattern.
+///
+/// Raises:
+///     ValueError: An argument is out of range.
+///     TypeError: An argument is of the wrong kind.
+///
+/// Threads may share one. `m`, `lambda_`, `percentile` and `warmup_steps` may be set.
+///
+/// Example:
+///     >>> import numpy as np
+///     >>> from toggle_rs import ToggleBudgetTracker
+///     >>> tracker = ToggleBudgetTracker(m=1, lambda_=0.5, percentile=50.0, warmup_steps=0)
+///     >>> tracker.update(["math"] * 3, np.array([10, 20, 30]), np.ones(3), 1.0)
+///     >>> tracker.budget("math")
+///     20.0
 #[pyclass(frozen, subclass, module = "toggle_rs")]
 pub(super) struct ToggleBudgetTracker(Mutex<BudgetTracker>);
 
 impl ToggleBudgetTracker {
-    /// Never waits for the GIL: no code under the lock lets go of it.
-    fn lock(&self) -> MutexGuard<'_, BudgetTracker> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Lets go of the GIL while it waits. No Python code may run under the
+    /// lock: it could come back here.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, BudgetTracker> {
+        self.0
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[pymethods]
 impl ToggleBudgetTracker {
     #[new]
-    #[pyo3(signature = (m, lambda_, percentile, warmup_steps, *, estimator = None))]
+    #[pyo3(
+        signature = (m, lambda_, percentile, warmup_steps, *, estimator = Given(None)),
+        text_signature = "(m, lambda_, percentile, warmup_steps, *, estimator='exact')",
+    )]
     fn new(
         m: &Bound<'_, PyAny>,
         lambda_: &Bound<'_, PyAny>,
         percentile: &Bound<'_, PyAny>,
         warmup_steps: &Bound<'_, PyAny>,
-        estimator: Option<&Bound<'_, PyAny>>,
+        estimator: Given<'_>,
     ) -> PyResult<Self> {
         let percentile = numbers::real("percentile", percentile)?;
         let lambda = numbers::lambda(lambda_)?;
@@ -43,40 +80,45 @@ impl ToggleBudgetTracker {
             lambda.value,
             percentile,
             numbers::count("warmup_steps", warmup_steps)?,
-            quantiles::pattern(estimator, percentile)?,
+            quantiles::pattern(&estimator, percentile)?,
         )?;
         tracker.set_lambda(lambda)?;
         Ok(Self(Mutex::new(tracker)))
     }
 
+    /// Whether `m > 0`.
     #[getter]
-    fn enabled(&self) -> bool {
-        self.lock().schedule().is_enabled()
+    fn enabled(&self, py: Python<'_>) -> bool {
+        self.lock(py).schedule().is_enabled()
     }
 
+    /// Length of a phase in steps; 0 disables.
     #[getter]
-    fn m(&self) -> u64 {
-        self.lock().schedule().m
+    fn m(&self, py: Python<'_>) -> u64 {
+        self.lock(py).schedule().m
     }
 
     #[setter]
     fn set_m(&self, m: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = m.py();
         let m = numbers::count("m", m)?;
-        let mut tracker = self.lock();
+        let mut tracker = self.lock(py);
         let schedule = tracker.schedule();
         tracker.set_schedule(crate::schedule::Schedule { m, ..schedule });
         Ok(())
     }
 
+    /// Steps at the beginning without a penalty.
     #[getter]
-    fn warmup_steps(&self) -> u64 {
-        self.lock().schedule().warmup_steps
+    fn warmup_steps(&self, py: Python<'_>) -> u64 {
+        self.lock(py).schedule().warmup_steps
     }
 
     #[setter]
     fn set_warmup_steps(&self, warmup_steps: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = warmup_steps.py();
         let warmup_steps = numbers::count("warmup_steps", warmup_steps)?;
-        let mut tracker = self.lock();
+        let mut tracker = self.lock(py);
         let schedule = tracker.schedule();
         tracker.set_schedule(crate::schedule::Schedule {
             warmup_steps,
@@ -85,28 +127,41 @@ impl ToggleBudgetTracker {
         Ok(())
     }
 
+    /// Groups with an accuracy below it keep their scores.
     #[getter]
-    fn lambda_(&self) -> f64 {
-        self.lock().lambda().value
+    fn lambda_(&self, py: Python<'_>) -> f64 {
+        self.lock(py).lambda().value
     }
 
     #[setter]
     fn set_lambda_(&self, lambda_: &Bound<'_, PyAny>) -> PyResult<()> {
         let lambda = numbers::lambda(lambda_)?;
-        Ok(self.lock().set_lambda(lambda)?)
+        Ok(self.lock(lambda_.py()).set_lambda(lambda)?)
     }
 
+    /// The percentile of correct lengths that is the budget.
     #[getter]
-    fn percentile(&self) -> f64 {
-        self.lock().percentile()
+    fn percentile(&self, py: Python<'_>) -> f64 {
+        self.lock(py).percentile()
     }
 
     #[setter]
     fn set_percentile(&self, percentile: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = percentile.py();
         let percentile = numbers::real("percentile", percentile)?;
-        Ok(self.lock().set_percentile(percentile)?)
+        Ok(self.lock(py).set_percentile(percentile)?)
     }
 
+    /// Record the lengths of the correct responses, those with `score >= max_possible_score`.
+    ///
+    /// Args:
+    ///     datasets: Dataset key of each sample, N of them: a str, or a list or tuple of str.
+    ///     lengths: Generated tokens of each response: integers in 0..2**53, shape (N,).
+    ///     scores: Score of each response: float64, float32, an integer dtype or bool, shape (N,).
+    ///     max_possible_score: The score of a correct response; finite and > 0.
+    ///
+    /// Raises:
+    ///     ValueError, TypeError: Something in the batch is not as above; nothing has been recorded.
     fn update(
         &self,
         datasets: &Bound<'_, PyAny>,
@@ -114,14 +169,41 @@ impl ToggleBudgetTracker {
         scores: &Bound<'_, PyAny>,
         max_possible_score: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let columns = Columns {
+        let arguments = Arguments {
             datasets: PyKeys::new("datasets", datasets)?,
-            lengths: PyLengths::new("lengths", lengths)?,
+            lengths: LengthArgument::new("lengths", lengths)?,
             max_score: MaxScore::new("max_possible_score", max_possible_score)?,
+            scores: Array::new("scores", scores)?,
         };
-        with_scores!(Scores::new(scores)?, view => columns.with_batch(&view, Update(self)))
+        let updated = {
+            let tracker = &mut self.lock(scores.py());
+            arguments.run(Update(tracker))
+        };
+        updated.map_err(|refusal| refusal.explain(&arguments.datasets))
     }
 
+    /// Record a step, then shape its scores if it is a length-penalty step.
+    ///
+    /// Args:
+    ///     step: The training step, from 0. It is a penalty step iff
+    ///         `step >= warmup_steps and (step // m) % 2 == 1`.
+    ///     scores: As for `update`.
+    ///     sequence_lengths: As `lengths` for `update`.
+    ///     datasets: As for `update`.
+    ///     num_samples_per_prompt: Size K of a group; the K samples of a prompt are consecutive.
+    ///     max_possible_score: As for `update`.
+    ///
+    /// Returns:
+    ///     The scores and the metrics. In the normal phase, and when disabled, the scores are the
+    ///     very object that came in; in the penalty phase a new array of the same dtype, shape (N,),
+    ///     with zeros where the response is longer than its budget and the mean of
+    ///     `score / max_possible_score` over its group is not below `lambda_`.
+    ///     Metrics: `toggle/length_penalty_phase` (int), `toggle/budget/<names joined by |>` (float)
+    ///     for each dataset of the batch that has a budget, and in the penalty phase
+    ///     `toggle/mask_kept_ratio` (float). Empty when disabled.
+    ///
+    /// Raises:
+    ///     ValueError, TypeError: As for `update`, and where K does not divide N in a penalty step.
     fn maybe_apply<'py>(
         &self,
         step: &Bound<'py, PyAny>,
@@ -131,99 +213,139 @@ impl ToggleBudgetTracker {
         num_samples_per_prompt: &Bound<'py, PyAny>,
         max_possible_score: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
-        let schedule = self.lock().schedule();
+        let schedule = self.lock(step.py()).schedule();
         if !schedule.is_enabled() {
             return Ok((scores, PyDict::new(step.py())));
         }
         let step = numbers::count("step", step)?;
-        let columns = Columns {
-            datasets: PyKeys::new("datasets", datasets)?,
-            lengths: PyLengths::new("sequence_lengths", sequence_lengths)?,
-            max_score: MaxScore::new("max_possible_score", max_possible_score)?,
-        };
-        let columns_scores = Scores::new(&scores)?;
-        if schedule.is_penalty_step(step) {
-            let k = numbers::count("num_samples_per_prompt", num_samples_per_prompt)?;
-            // No batch is that large: the core refuses it with the value.
-            let k = usize::try_from(k).unwrap_or(usize::MAX);
-            let step = PenaltyStep {
-                tracker: self,
-                py: scores.py(),
-                step,
-                k,
-            };
-            with_scores!(columns_scores, view => columns.with_batch(&view, step))
+        let is_penalty = schedule.is_penalty_step(step);
+        let k = if is_penalty {
+            numbers::size("num_samples_per_prompt", num_samples_per_prompt)?
         } else {
-            let step = NormalStep {
-                tracker: self,
-                step,
-                scores,
+            0 // not looked at
+        };
+        let arguments = Arguments {
+            datasets: PyKeys::new("datasets", datasets)?,
+            lengths: LengthArgument::new("sequence_lengths", sequence_lengths)?,
+            max_score: MaxScore::new("max_possible_score", max_possible_score)?,
+            scores: Array::new("scores", &scores)?,
+        };
+        let py = scores.py();
+        let explain = |refusal: Refusal| refusal.explain(&arguments.datasets);
+        if is_penalty {
+            let done = {
+                let tracker = &mut self.lock(py);
+                arguments.run(PenaltyStep {
+                    tracker,
+                    py,
+                    step,
+                    k,
+                })
             };
-            with_scores!(columns_scores, view => columns.with_batch(&view, step))
+            let (shaped, kept_ratio, budgets) = done.map_err(explain)?;
+            let metrics = metrics(py, true, budgets)?;
+            metrics.set_item(pyo3::intern!(py, "toggle/mask_kept_ratio"), kept_ratio)?;
+            Ok((shaped, metrics))
+        } else {
+            let done = {
+                let tracker = &mut self.lock(py);
+                arguments.run(NormalStep { tracker, step })
+            };
+            Ok((scores, metrics(py, false, done.map_err(explain)?)?))
         }
     }
 
+    /// The budget of a dataset in tokens; None before its first correct response.
     fn budget(&self, dataset: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
-        with_key("dataset", None, dataset, |key| self.lock().budget(key))
+        with_key("dataset", dataset, |key| {
+            self.lock(dataset.py()).budget(key)
+        })
     }
 
+    /// The budget of each dataset that has one, keyed by tuples of names.
     fn budgets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let tracker = self.lock();
-        let budgets = PyDict::new(py);
-        for (key, estimator) in tracker.estimators() {
-            if let Some(budget) = estimator.percentile(tracker.percentile())? {
-                budgets.set_item(to_tuple(py, key)?, budget)?;
-            }
-        }
-        Ok(budgets)
+        let budgets: Vec<_> = {
+            let mut tracker = self.lock(py);
+            let known = tracker.summary().into_iter();
+            known
+                .filter_map(|(key, _, budget)| Some((key.clone(), budget?)))
+                .collect()
+        };
+        key_dict(py, budgets)
     }
 
+    /// Number of correct responses per dataset, keyed by tuples of names.
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counts = PyDict::new(py);
-        for (key, estimator) in self.lock().estimators() {
-            counts.set_item(to_tuple(py, key)?, estimator.count())?;
-        }
-        Ok(counts)
+        let counts: Vec<_> = {
+            let mut tracker = self.lock(py);
+            let known = tracker.summary().into_iter();
+            known.map(|(key, count, _)| (key.clone(), count)).collect()
+        };
+        key_dict(py, counts)
     }
 
+    /// The correct lengths per dataset, sorted: int64, shape (count,).
+    ///
+    /// Raises:
+    ///     TypeError: The estimator does not keep them.
     #[getter]
     fn lengths_per_dataset<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let lengths = PyDict::new(py);
-        for (key, estimator) in self.lock().estimators() {
-            lengths.set_item(to_tuple(py, key)?, quantiles::sorted_values(py, estimator)?)?;
-        }
-        Ok(lengths)
+        let lengths: Result<Vec<_>> = {
+            let tracker = self.lock(py);
+            let known = tracker.estimators();
+            known
+                .map(|(key, estimator)| Ok((key.clone(), estimator.sorted_lengths()?)))
+                .collect()
+        };
+        let arrays = lengths?
+            .into_iter()
+            .map(|(key, n)| (key, PyArray1::from_vec(py, n)));
+        key_dict(py, arrays)
     }
 
+    /// Bytes that it holds.
     #[getter]
-    fn nbytes(&self) -> usize {
-        self.lock().nbytes()
+    fn nbytes(&self, py: Python<'_>) -> usize {
+        self.lock(py).nbytes()
     }
 
-    fn __eq__(&self, other: &Self) -> bool {
-        // Locking one tracker twice would wait for ever.
-        std::ptr::eq(self, other) || *self.lock() == *other.lock()
+    fn __eq__(&self, py: Python<'_>, other: &Self) -> bool {
+        if std::ptr::eq(self, other) {
+            return true;
+        }
+        // Never two locks at once: two threads could wait for each other.
+        let theirs = other.lock(py).clone();
+        *self.lock(py) == theirs
     }
 
-    fn __repr__(&self) -> String {
-        let tracker = self.lock();
-        let schedule = tracker.schedule();
-        format!(
-            "ToggleBudgetTracker(m={}, lambda_={:?}, percentile={:?}, warmup_steps={}, estimator={})",
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (schedule, lambda, percentile, pattern) = {
+            let tracker = self.lock(py);
+            (
+                tracker.schedule(),
+                tracker.lambda().value,
+                tracker.percentile(),
+                tracker.estimator().clone(),
+            )
+        };
+        let pattern = quantiles::pattern_object(py, &pattern)?;
+        Ok(format!(
+            "ToggleBudgetTracker(m={}, lambda_={lambda:?}, percentile={percentile:?}, \
+             warmup_steps={}, estimator={})",
             schedule.m,
-            tracker.lambda().value,
-            tracker.percentile(),
             schedule.warmup_steps,
-            quantiles::pattern_repr(tracker.estimator()),
-        )
+            pattern.repr()?,
+        ))
     }
 }
 
-/// The arguments of a call that do not depend on the dtype of the scores.
-struct Columns<'py> {
+/// The arguments of a call, once no Python code is needed any more to read
+/// them. Views of them are made under the lock.
+struct Arguments<'py> {
     datasets: PyKeys<'py>,
-    lengths: PyLengths<'py>,
+    lengths: LengthArgument<'py>,
     max_score: MaxScore,
+    scores: Array<'py>,
 }
 
 /// What to do with a batch of any dtype.
@@ -232,107 +354,117 @@ trait WithBatch<'py> {
 
     fn run<S: Score + Stored, Q: Real>(
         self,
-        batch: &Batch<'_, PyKeys<'py>, View<'py, S>, Q>,
-    ) -> PyResult<Self::Output>;
+        batch: &Batch<'_, PyKeys<'py>, View<'_, S>, Q>,
+    ) -> Result<Self::Output, Refusal>;
 }
 
-impl<'py> Columns<'py> {
-    fn with_batch<S: Score + Stored, W: WithBatch<'py>>(
+impl<'py> Arguments<'py> {
+    fn run<W: WithBatch<'py>>(&self, action: W) -> Result<W::Output, Refusal> {
+        with_scores!(&Scores::view(&self.scores)?, scores => self.run_typed(scores, action))
+    }
+
+    fn run_typed<S: Score + Stored, W: WithBatch<'py>>(
         &self,
-        scores: &View<'py, S>,
+        scores: &View<'_, S>,
         action: W,
-    ) -> PyResult<W::Output> {
+    ) -> Result<W::Output, Refusal> {
+        let (datasets, lengths) = (&self.datasets, &self.lengths.view()?);
+        let max_score = self.max_score.value;
         if S::divides_in_f32(&self.max_score) {
-            action.run(&self.batch(scores, f32::from_f64(self.max_score.value)))
+            let max_score = f32::from_f64(max_score);
+            action.run(&Batch {
+                datasets,
+                lengths,
+                scores,
+                max_score,
+            })
         } else {
-            action.run(&self.batch(scores, self.max_score.value))
-        }
-    }
-
-    fn batch<'a, S: Stored, Q>(
-        &'a self,
-        scores: &'a View<'py, S>,
-        max_score: Q,
-    ) -> Batch<'a, PyKeys<'py>, View<'py, S>, Q> {
-        Batch {
-            datasets: &self.datasets,
-            lengths: &self.lengths,
-            scores,
-            max_score,
+            action.run(&Batch {
+                datasets,
+                lengths,
+                scores,
+                max_score,
+            })
         }
     }
 }
 
-struct Update<'a>(&'a ToggleBudgetTracker);
+struct Update<'a>(&'a mut BudgetTracker);
 
 impl<'py> WithBatch<'py> for Update<'_> {
     type Output = ();
 
     fn run<S: Score + Stored, Q: Real>(
         self,
-        batch: &Batch<'_, PyKeys<'py>, View<'py, S>, Q>,
-    ) -> PyResult<()> {
-        self.0.lock().update(batch)
+        batch: &Batch<'_, PyKeys<'py>, View<'_, S>, Q>,
+    ) -> Result<(), Refusal> {
+        self.0.update(batch)
     }
 }
 
-struct NormalStep<'a, 'py> {
-    tracker: &'a ToggleBudgetTracker,
+struct NormalStep<'a> {
+    tracker: &'a mut BudgetTracker,
     step: u64,
-    scores: Bound<'py, PyAny>,
 }
 
-impl<'py> WithBatch<'py> for NormalStep<'_, 'py> {
-    type Output = (Bound<'py, PyAny>, Bound<'py, PyDict>);
+impl<'py> WithBatch<'py> for NormalStep<'_> {
+    type Output = Vec<(String, f64)>;
 
     fn run<S: Score + Stored, Q: Real>(
         self,
-        batch: &Batch<'_, PyKeys<'py>, View<'py, S>, Q>,
-    ) -> PyResult<Self::Output> {
-        let mut tracker = self.tracker.lock();
-        tracker.normal_step(self.step, batch)?;
-        let metrics = metrics(self.scores.py(), &tracker, false)?;
-        Ok((self.scores, metrics))
+        batch: &Batch<'_, PyKeys<'py>, View<'_, S>, Q>,
+    ) -> Result<Self::Output, Refusal> {
+        self.tracker.normal_step(self.step, batch)?;
+        Ok(budget_metrics(self.tracker))
     }
 }
 
 struct PenaltyStep<'a, 'py> {
-    tracker: &'a ToggleBudgetTracker,
+    tracker: &'a mut BudgetTracker,
     py: Python<'py>,
     step: u64,
     k: usize,
 }
 
 impl<'py> WithBatch<'py> for PenaltyStep<'_, 'py> {
-    type Output = (Bound<'py, PyAny>, Bound<'py, PyDict>);
+    type Output = (Bound<'py, PyAny>, f64, Vec<(String, f64)>);
 
     fn run<S: Score + Stored, Q: Real>(
         self,
-        batch: &Batch<'_, PyKeys<'py>, View<'py, S>, Q>,
-    ) -> PyResult<Self::Output> {
+        batch: &Batch<'_, PyKeys<'py>, View<'_, S>, Q>,
+    ) -> Result<Self::Output, Refusal> {
+        // An array of its own, as the reference returns one. Making it runs no
+        // Python code.
         let shaped = PyArray1::<S>::zeros(self.py, batch.scores.len(), false);
-        let mut slots: PyReadwriteArray1<'_, S> = shaped.readwrite();
-        let mut tracker = self.tracker.lock();
-        let kept_ratio = tracker.penalty_step(self.step, batch, self.k, slots.as_slice_mut()?)?;
-        let metrics = metrics(self.py, &tracker, true)?;
-        metrics.set_item(pyo3::intern!(self.py, "toggle/mask_kept_ratio"), kept_ratio)?;
-        drop(slots);
-        Ok((shaped.into_any(), metrics))
+        let mut slots = shaped.readwrite();
+        let slots = slots
+            .as_slice_mut()
+            .map_err(|error| Error::value("scores", error, "room"))?;
+        let kept_ratio = self.tracker.penalty_step(self.step, batch, self.k, slots)?;
+        Ok((shaped.into_any(), kept_ratio, budget_metrics(self.tracker)))
     }
 }
 
-fn metrics<'py>(
-    py: Python<'py>,
-    tracker: &BudgetTracker,
+/// Names and values of the budgets of the last step.
+fn budget_metrics(tracker: &BudgetTracker) -> Vec<(String, f64)> {
+    let budgets = tracker.step_budgets();
+    budgets
+        .map(|(key, budget)| (format!("toggle/budget/{key}"), budget))
+        .collect()
+}
+
+fn metrics(
+    py: Python<'_>,
     is_penalty: bool,
-) -> PyResult<Bound<'py, PyDict>> {
+    budgets: Vec<(String, f64)>,
+) -> PyResult<Bound<'_, PyDict>> {
     let metrics = PyDict::new(py);
     metrics.set_item(
         pyo3::intern!(py, "toggle/length_penalty_phase"),
         i32::from(is_penalty),
     )?;
-    for (key, budget) in tracker.step_budgets() {
-        metrics.set_item(format!("toggle/budget/{key}"), budget)?;
+    for (name, budget) in budgets {
+        metrics.set_item(name, budget)?;
     }
     Ok(metrics)
 }

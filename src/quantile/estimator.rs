@@ -1,7 +1,17 @@
 //! Any of the estimators, chosen at run time.
 
-use super::{ExactQuantile, Merge, Quantile};
-use crate::error::Result;
+use super::{ExactQuantile, GkQuantile, Merge, P2Quantile, Quantile};
+use crate::error::{Error, Result};
+
+/// Rank error of "gk" alone, as a fraction of the number of values.
+const DEFAULT_EPSILON: f64 = 0.001;
+
+/// Why two [`P2Quantile`]s cannot be merged.
+pub(crate) const P2_MERGE: Error = Error::Unsupported {
+    operation: "merge",
+    estimator: "P2Quantile",
+    reason: "five markers do not tell how the values between them lie",
+};
 
 /// One estimator of any kind, holding lengths. An enum, so that a key costs
 /// no indirection for the usual kind and every use is checked by a `match`.
@@ -9,14 +19,51 @@ use crate::error::Result;
 pub enum Estimator {
     /// Exact counting, the default.
     Exact(ExactQuantile),
+    /// Five markers.
+    P2(Box<P2Quantile>),
+    /// A summary with a bound on the rank error.
+    Gk(Box<GkQuantile>),
+}
+
+/// Runs `$body` with `$inner` bound to the estimator of whatever kind.
+macro_rules! each {
+    ($estimator:expr, $inner:ident => $body:expr) => {
+        match $estimator {
+            Estimator::Exact($inner) => $body,
+            Estimator::P2($inner) => $body,
+            Estimator::Gk($inner) => $body,
+        }
+    };
 }
 
 impl Estimator {
+    /// The estimator that a name alone stands for; `percentile` is the one that
+    /// will be asked of it.
+    ///
+    /// # Errors
+    /// [`Error::Value`] about an unknown name, or a percentile out of range.
+    pub fn by_name(name: &str, percentile: f64) -> Result<Self> {
+        match name {
+            "exact" => Ok(Self::Exact(ExactQuantile::new())),
+            "p2" => {
+                super::check_percentile(percentile).map_err(|error| error.about("percentile"))?;
+                Ok(P2Quantile::new(percentile / 100.0)?.into())
+            }
+            "gk" => Ok(GkQuantile::new(DEFAULT_EPSILON)?.into()),
+            _ => {
+                let expected = "\"exact\", \"p2\", \"gk\" or an empty estimator";
+                Err(Error::value("estimator", format!("{name:?}"), expected))
+            }
+        }
+    }
+
     /// Its class, as users name it.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Exact(_) => "ExactQuantile",
+            Self::P2(_) => "P2Quantile",
+            Self::Gk(_) => "GKQuantile",
         }
     }
 
@@ -26,11 +73,13 @@ impl Estimator {
         false
     }
 
-    /// Records one length, already known to be at most `MAX_LENGTH`, at a step.
+    /// Records one length, at most `MAX_LENGTH`, at a step.
     #[inline]
     pub(crate) fn insert(&mut self, length: u64, _step: Option<u64>) -> Result<()> {
         match self {
             Self::Exact(exact) => exact.insert(length),
+            Self::P2(p2) => p2.update(&[real(length)]),
+            Self::Gk(gk) => gk.update(&[real(length)]),
         }
     }
 
@@ -38,29 +87,48 @@ impl Estimator {
     pub(crate) fn update(&mut self, lengths: &[u64], _step: u64) -> Result<()> {
         match self {
             Self::Exact(exact) => exact.update(lengths),
+            Self::P2(p2) => p2.update(&shuffled(lengths, real)),
+            Self::Gk(gk) => gk.update(&shuffled(lengths, real)),
         }
     }
 
     /// What `ask` answers once the lengths of a step are recorded; they are not.
-    pub(crate) fn with<T>(
-        &mut self,
-        lengths: &[u64],
-        step: u64,
-        ask: impl FnOnce(&Self) -> T,
-    ) -> T {
+    pub(crate) fn with<T>(&self, lengths: &[u64], step: u64, ask: impl FnOnce(&Self) -> T) -> T {
         let mut later = self.clone();
-        // An estimator that cannot take them in answers without them, as it
-        // will then.
+        // One that cannot take them in will answer without them later, too.
         let _ = later.update(lengths, step);
         ask(&later)
     }
 
-    /// Number of lengths recorded.
+    /// Every length held, ascending. Signed, as NumPy has integers.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for estimators that do not keep them.
+    #[cfg(feature = "python")]
+    pub(crate) fn sorted_lengths(&self) -> Result<Vec<i64>> {
+        let counts = match self {
+            Self::Exact(exact) => exact.counts(),
+            other => {
+                return Err(Error::Unsupported {
+                    operation: "lengths_per_dataset",
+                    estimator: other.name(),
+                    reason: "it does not keep the lengths",
+                });
+            }
+        };
+        let mut lengths = Vec::new();
+        for (length, count) in counts {
+            for _ in 0..count {
+                lengths.push(length.cast_signed());
+            }
+        }
+        Ok(lengths)
+    }
+
+    /// Number of lengths that an answer is about.
     #[must_use]
     pub fn count(&self) -> u64 {
-        match self {
-            Self::Exact(exact) => exact.count(),
-        }
+        each!(self, inner => inner.count())
     }
 
     /// See [`Quantile::percentile`].
@@ -68,16 +136,16 @@ impl Estimator {
     /// # Errors
     /// When `p` is no percentile that this estimator can answer.
     pub fn percentile(&self, p: f64) -> Result<Option<f64>> {
-        match self {
-            Self::Exact(exact) => exact.percentile(p),
-        }
+        each!(self, inner => inner.percentile(p))
     }
 
-    /// Bytes that it holds beside itself.
+    /// Bytes that it holds, itself included.
     #[must_use]
-    pub fn heap_bytes(&self) -> usize {
+    pub fn nbytes(&self) -> usize {
         match self {
-            Self::Exact(exact) => exact.nbytes() - size_of::<ExactQuantile>(),
+            Self::Exact(exact) => size_of::<Self>() - size_of::<ExactQuantile>() + exact.nbytes(),
+            Self::P2(p2) => size_of::<Self>() + p2.nbytes(),
+            Self::Gk(gk) => size_of::<Self>() + gk.nbytes(),
         }
     }
 
@@ -88,6 +156,45 @@ impl Estimator {
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         match (self, other) {
             (Self::Exact(own), Self::Exact(other)) => own.merge(other),
+            (Self::Gk(own), Self::Gk(other)) => own.merge(other),
+            (Self::P2(_), Self::P2(_)) => Err(P2_MERGE),
+            (own, other) => Err(Error::value("other", other.name(), own.name())),
         }
     }
+}
+
+impl From<P2Quantile> for Estimator {
+    fn from(p2: P2Quantile) -> Self {
+        Self::P2(Box::new(p2))
+    }
+}
+
+impl From<GkQuantile> for Estimator {
+    fn from(gk: GkQuantile) -> Self {
+        Self::Gk(Box::new(gk))
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "lengths up to 2^53 are exact")]
+fn real(length: u64) -> f64 {
+    length as f64
+}
+
+/// The values in an order that looks random and depends on the values alone.
+///
+/// What an estimator that heeds the order makes of a step must not depend on
+/// how the step's groups arrived, nor on the values coming sorted.
+fn shuffled<T>(ascending: &[u64], convert: impl Fn(u64) -> T) -> Vec<T> {
+    let mut values: Vec<T> = ascending.iter().map(|&value| convert(value)).collect();
+    // Fisher-Yates with Knuth's MMIX generator.
+    let mut state = values.len() as u64;
+    for last in (1..values.len()).rev() {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        #[allow(clippy::cast_possible_truncation, reason = "below `last`, a usize")]
+        let other = ((state >> 33) % (last as u64 + 1)) as usize;
+        values.swap(last, other);
+    }
+    values
 }

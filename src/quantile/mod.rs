@@ -10,7 +10,11 @@ mod p2;
 mod window;
 
 pub use estimator::Estimator;
+#[cfg(feature = "python")]
+pub(crate) use estimator::P2_MERGE;
 pub use exact::ExactQuantile;
+pub use gk::GkQuantile;
+pub use p2::P2Quantile;
 
 use crate::error::{Error, Result};
 
@@ -97,6 +101,10 @@ pub(crate) fn check_percentile(p: f64) -> Result<()> {
 
 /// Index and value of the first length that is too large to be exact.
 pub(crate) fn check_lengths(values: &[u64]) -> Result<()> {
+    // One bit pattern for all is SIMD; a search stops the loop from being that.
+    if values.iter().fold(0, |bits, value| bits | value) <= MAX_LENGTH {
+        return Ok(());
+    }
     match values.iter().position(|&value| value > MAX_LENGTH) {
         None => Ok(()),
         Some(index) => Err(Error::value_at(
@@ -117,6 +125,24 @@ pub(crate) fn check_finite(values: &[f64]) -> Result<()> {
             index,
             values[index],
             "a finite number",
+        )),
+    }
+}
+
+/// Whether a state may hold this number: finite, and not -0.0, which is equal
+/// to 0.0 but does not encode alike.
+pub(crate) fn is_canonical(value: f64) -> bool {
+    value.is_finite() && (value != 0.0 || value.is_sign_positive())
+}
+
+/// The count of values once `more` are in; up to 2^53 it is exact as an `f64`.
+pub(crate) fn check_count(argument: &'static str, count: u64, more: u64) -> Result<u64> {
+    match count.checked_add(more) {
+        Some(sum) if sum <= MAX_LENGTH => Ok(sum),
+        _ => Err(Error::value(
+            argument,
+            format_args!("{more} more after {count}"),
+            "at most 2**53 values in all",
         )),
     }
 }

@@ -1,33 +1,44 @@
 //! Weights of lengths, sorted by length: the store behind the counting
 //! estimators.
 //!
-//! Few distinct lengths are kept in one sorted list. More of them go to
-//! [`Blocks`]: a directory of blocks of [`BLOCK`] lengths with a sum for each,
-//! and sorted lists for the rare lengths beyond it. It is generic over what is
-//! summed up: counts (`u64`, [`counts`]) or decaying weights (`f64`,
-//! [`weights`]).
+//! Few distinct lengths are kept in one sorted list, more of them in [`Blocks`].
+//! Both are generic over what is summed up: counts (`u64`, [`counts`]) or
+//! decaying weights (`f64`, [`weights`]).
 
+mod block;
 mod blocks;
+mod cells;
 mod counts;
+mod list;
 
 use std::fmt::Debug;
-use std::ops::{Add, AddAssign};
 
 use blocks::Blocks;
+use cells::Cells;
 
 /// Lengths in a block: a sum of its cells is a few dozen SIMD instructions.
 const BLOCK: usize = 1 << BLOCK_BITS;
 const BLOCK_BITS: u32 = 9;
 
 /// Entries of a list, at most: inserting one moves about a kilobyte.
-const LIST_MAX: usize = 256;
+const LIST_MAX: usize = 128;
 
 /// What is added up for each length.
-pub(super) trait Weight:
-    Copy + Debug + Default + PartialEq + Add<Output = Self> + AddAssign
-{
+pub(super) trait Weight: Copy + Debug + Default + PartialOrd {
     type List: List<Self>;
-    type Block: Block<Self>;
+    type Cells: Cells<Self>;
+
+    /// Bytes that [`Blocks`] may take for each distinct length.
+    const BYTES_PER_LENGTH: usize;
+
+    /// Whether `n` additions give the same as one of `n` times as much.
+    const EXACT: bool;
+
+    fn plus(self, other: Self) -> Self;
+
+    fn times(self, n: u64) -> Self;
+
+    fn to_f64(self) -> f64;
 }
 
 /// A sorted list of lengths, each with a weight that is not zero.
@@ -50,9 +61,17 @@ pub(super) trait List<W: Weight>: Clone + Debug + Default {
         (0..self.len()).map(|index| self.entry(index))
     }
 
+    fn most(&self) -> W {
+        let weights = self.iter().map(|entry| entry.1);
+        weights.fold(
+            W::default(),
+            |most, weight| if weight > most { weight } else { most },
+        )
+    }
+
     fn sum(&self) -> W {
         self.iter()
-            .fold(W::default(), |sum, (_, weight)| sum + weight)
+            .fold(W::default(), |sum, (_, weight)| sum.plus(weight))
     }
 
     /// The first entry whose length is `>= value`.
@@ -68,7 +87,7 @@ pub(super) trait List<W: Weight>: Clone + Debug + Default {
         let mut through = below;
         let mut last = None;
         for (value, weight) in self.iter() {
-            through += weight;
+            through = through.plus(weight);
             last = Some((value, through));
             if reached(through) {
                 break;
@@ -79,28 +98,9 @@ pub(super) trait List<W: Weight>: Clone + Debug + Default {
 
     /// Sum of the weights of the lengths `<= value`.
     fn weight_through(&self, value: u64) -> W {
-        (0..self.lower_bound(value + 1)).fold(W::default(), |sum, index| sum + self.entry(index).1)
+        let lengths = 0..self.lower_bound(value + 1);
+        lengths.fold(W::default(), |sum, index| sum.plus(self.entry(index).1))
     }
-}
-
-/// The weights of [`BLOCK`] lengths in a row, known by their offset.
-pub(super) trait Block<W: Weight>: Clone + Debug + Default {
-    /// Adds in the forms that busy blocks have; `false`, and nothing done, in
-    /// the others.
-    fn add_fast(&mut self, offset: usize, weight: W) -> bool;
-
-    fn add(&mut self, offset: usize, weight: W);
-
-    /// The first offset from `offset` on that has a weight.
-    fn first_from(&self, offset: usize) -> Option<(usize, W)>;
-
-    /// As [`List::select`].
-    fn select(&self, below: W, reached: &impl Fn(W) -> bool) -> Option<(usize, W)>;
-
-    /// Sum of the weights up to `offset`, itself included.
-    fn weight_through(&self, offset: usize) -> W;
-
-    fn heap_bytes(&self) -> usize;
 }
 
 /// See the [module](self).
@@ -131,14 +131,23 @@ impl<W: Weight> Histogram<W> {
     /// Adds `weight` to each of `values`.
     #[inline]
     pub fn add_all(&mut self, mut values: impl Iterator<Item = u64>, weight: W) {
-        loop {
-            let slow = match self {
-                Self::Blocks(blocks) => blocks.add_while_fast(&mut values, weight),
-                Self::List(_) => values.next(),
-            };
-            match slow {
-                Some(value) => self.add_slow(value, weight),
-                None => return,
+        let mut next = match self {
+            Self::Blocks(blocks) => blocks.add_while_fast(&mut values, weight),
+            Self::List(_) => values.next(),
+        };
+        while let Some(value) = next {
+            let mut run = 1;
+            next = values.next();
+            while W::EXACT && next == Some(value) {
+                run += 1;
+                next = values.next();
+            }
+            self.add_slow(value, weight.times(run));
+            if let Self::Blocks(blocks) = self
+                && let Some(value) = next
+                && blocks.add_fast(value, weight)
+            {
+                next = blocks.add_while_fast(&mut values, weight);
             }
         }
     }
@@ -196,13 +205,5 @@ impl<W: Weight> Histogram<W> {
             Self::List(list) => list.heap_bytes(),
             Self::Blocks(blocks) => size_of::<Blocks<W>>() + blocks.heap_bytes(),
         }
-    }
-}
-
-/// Room for one more entry. Steps of an eighth keep the slack small: many keys
-/// have a few entries each.
-fn grow<T>(entries: &mut Vec<T>) {
-    if entries.len() == entries.capacity() {
-        entries.reserve_exact((entries.len() / 8).max(4));
     }
 }

@@ -1,0 +1,251 @@
+"""Whole calls of the drop-in beside the reference formula and NumPy's best, in one run.
+
+    python benches/python/bench_tracker.py [--json PATH] [--rounds N] [--quick]
+
+Each figure is the median over calls, with 64 batches in rotation. A batch with
+fresh names is made anew before each call, outside the time taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import toggle_rs
+from numpy_forms import BlockedTracker, HistogramTracker, Make
+from toggle_rs import ExactQuantile, ToggleBudgetTracker
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
+from oracle import ReferenceTracker
+
+GROUP = 8
+BATCHES = 64
+SETTINGS = (1, 0.5, 80.0, 0)
+LONGEST = 32_767
+FORMS = ("list, shared str", "list, fresh str", "list of lists", "object array")
+
+Batch = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], Any]
+
+
+def lognormal(rng: np.random.Generator, n: int) -> npt.NDArray[np.int64]:
+    """Lengths of answers: a median of 1,100 tokens, cut where generation is."""
+    return np.minimum(rng.lognormal(7.0, 1.0, n), LONGEST).astype(np.int64)
+
+
+def names_of(form: str, ids: list[int]) -> Any:
+    """A name for each sample, equal within a group, in one of the forms."""
+    names = [f"dataset-{i}" for i in range(max(ids) + 1)]
+    shared = [names[i] for i in ids]
+    if form == "list, fresh str":
+        return [f"dataset-{i}" for i in ids]
+    if form == "list of lists":
+        # As open-instruct has them: one list object for the K samples of a prompt.
+        return [name for i in ids[::GROUP] for name in [[names[i]]] * GROUP]
+    return np.array(shared, object) if form == "object array" else shared
+
+
+def batches_of(rng: np.random.Generator, n: int, datasets: int, form: str) -> list[Batch]:
+    """Batches in which half of the samples are correct."""
+    result: list[Batch] = []
+    for _ in range(BATCHES):
+        ids = np.repeat(rng.integers(0, datasets, n // GROUP), GROUP).tolist()
+        scores = (rng.random(n) < 0.5).astype(np.float64)
+        result.append((scores, lognormal(rng, n), names_of(form, ids)))
+    return result
+
+
+def with_history(make: Make, lengths: npt.NDArray[np.int64], datasets: int, form: str) -> Any:
+    """A tracker that has seen these lengths, dealt over the datasets."""
+    tracker = make(*SETTINGS)
+    for start in range(0, len(lengths), 100_000):
+        block = lengths[start : start + 100_000]
+        ids = (np.arange(len(block)) % datasets).tolist()
+        names: list[Any] = [f"dataset-{i}" for i in ids]
+        if form == "list of lists":
+            names = [[name] for name in names]
+        tracker.maybe_apply(0, np.ones(len(block)), block, names, 1, 1.0)
+    return tracker
+
+
+def refreshed(batch: Batch, form: str) -> Batch:
+    """The same batch with str objects that nobody has hashed yet."""
+    if form != "list, fresh str":
+        return batch
+    scores, lengths, names = batch
+    return scores, lengths, ["".join((name[:3], name[3:])) for name in names]
+
+
+def time_calls(
+    trackers: dict[str, Callable[[], Any]], batches: list[Batch], form: str, rounds: int, calls: int
+) -> dict[str, float]:
+    """Median seconds of a penalty step for each tracker, made anew for each round."""
+    times: dict[str, list[float]] = {name: [] for name in trackers}
+    for turn in range(rounds):
+        for name, make in trackers.items():
+            tracker = make()
+            for i in range(calls):
+                scores, lengths, names = refreshed(batches[(turn * calls + i) % BATCHES], form)
+                start = time.perf_counter()
+                tracker.maybe_apply(1, scores, lengths, names, GROUP, 1.0)
+                times[name].append(time.perf_counter() - start)
+    # The first call of a round fills caches that a run has filled long ago.
+    return {
+        name: float(np.median([t for i, t in enumerate(values) if i % calls or calls == 1]))
+        for name, values in times.items()
+    }
+
+
+def check_equal(trackers: dict[str, Any], batch: Batch) -> None:
+    """A form that computed something else would be no peer."""
+    results = [t.maybe_apply(1, *batch, GROUP, 1.0) for t in trackers.values()]
+    for scores, metrics in results:
+        assert scores.tobytes() == results[0][0].tobytes()  # noqa: S101
+        assert list(metrics.items()) == list(results[0][1].items())  # noqa: S101
+
+
+def bench_steps(rounds: int, quick: bool) -> list[dict[str, Any]]:
+    """A step at 10^4 lengths of history, over sizes, datasets and forms of names."""
+    rows = []
+    rng = np.random.default_rng(1)
+    history = lognormal(rng, 10_000)
+    for n in (128, 4096, 65_536):
+        for datasets in (1, 8, 64):
+            for form in FORMS:
+                batches = batches_of(rng, n, datasets, form)
+                makers: dict[str, Make] = {
+                    "toggle-rs": ToggleBudgetTracker,
+                    "NumPy blocks": BlockedTracker,
+                    "NumPy histogram": HistogramTracker,
+                }
+
+                def maker(make: Make, d: int = datasets, f: str = form) -> Callable[[], Any]:
+                    return lambda: with_history(make, history, d, f)
+
+                check_equal({name: maker(make)() for name, make in makers.items()}, batches[0])
+                row = time_calls(
+                    {name: maker(make) for name, make in makers.items()},
+                    batches,
+                    form,
+                    max(1, rounds // (4 if n > 10_000 else 1)),
+                    BATCHES if n <= 10_000 else 16,
+                )
+                # Minutes a step where it is large, and the same for each form of names.
+                if form == FORMS[0] and n <= (128 if quick else 4096):
+                    reference = {"reference": maker(ReferenceTracker)}
+                    row |= time_calls(reference, batches, form, 1, 1 if n > 128 else 3)
+                rows.append({"samples": n, "datasets": datasets, "names": form, "seconds": row})
+                print_step(rows[-1])
+    return rows
+
+
+def print_step(row: dict[str, Any]) -> None:
+    """One line: the time of ours, of each peer, and how many times ours that is."""
+    ours = row["seconds"]["toggle-rs"]
+    peers = "  ".join(
+        f"{name} {seconds * 1e6:,.0f} us ({seconds / ours:,.0f}x)"
+        for name, seconds in row["seconds"].items()
+        if name != "toggle-rs"
+    )
+    where = f"{row['samples']:>6,} samples {row['datasets']:>2} datasets  {row['names']:<16}"
+    print(f"{where}  toggle-rs {ours * 1e6:9,.1f} us  {peers}", flush=True)
+
+
+def bench_history(rounds: int) -> list[dict[str, Any]]:
+    """A step of 4,096 samples and 8 datasets after 10^4 and after 10^7 lengths."""
+    rng = np.random.default_rng(2)
+    form = FORMS[0]
+    batches = batches_of(rng, 4096, 8, form)
+    lengths = lognormal(rng, 10_000_000)
+    rows = []
+    for count in (10_000, 10_000_000):
+
+        def make(seen: npt.NDArray[np.int64] = lengths[:count]) -> Any:
+            return with_history(ToggleBudgetTracker, seen, 8, form)
+
+        seconds = time_calls({"toggle-rs": make}, batches, form, max(2, rounds // 2), BATCHES)
+        rows.append({"history": count, "seconds": seconds["toggle-rs"]})
+        print(f"history of {count:>10,} lengths: {seconds['toggle-rs'] * 1e6:7.1f} us a step")
+    print(f"  ratio {rows[1]['seconds'] / rows[0]['seconds']:.2f}")
+    return rows
+
+
+def bench_update(rounds: int) -> dict[str, float]:
+    """Nanoseconds a value of `ExactQuantile.update`, beside a bare `np.bincount`."""
+    rng = np.random.default_rng(3)
+    blocks = [lognormal(rng, 4096) for _ in range(BATCHES)]
+    sketch, histogram = ExactQuantile(), np.zeros(LONGEST + 1, np.int64)
+
+    def bare(block: npt.NDArray[np.int64]) -> None:
+        counts = np.bincount(block)
+        histogram[: len(counts)] += counts
+
+    def scattered(block: npt.NDArray[np.int64]) -> None:
+        np.add.at(histogram, block, 1)
+
+    result: dict[str, float] = {}
+    calls: dict[str, Callable[[npt.NDArray[np.int64]], None]] = {
+        "ExactQuantile.update": sketch.update,
+        "np.bincount": bare,
+        "np.add.at": scattered,
+    }
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(20 * rounds):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            for block in blocks:
+                call(block)
+            times[name].append((time.perf_counter() - start) / (BATCHES * 4096) * 1e9)
+    for name, values in times.items():
+        result[name] = float(np.median(values))
+        print(f"{name:<22} {result[name]:6.2f} ns a value")
+    return result
+
+
+def machine() -> dict[str, str]:
+    """Where and with what it ran."""
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        models = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        cpu = models[0].split(":")[1].strip() if models else cpu
+    return {
+        "date": dt.datetime.now(dt.timezone.utc).date().isoformat(),
+        "cpu": cpu,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "toggle-rs": toggle_rs.__version__,
+    }
+
+
+def main() -> None:
+    """Runs all of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--quick", action="store_true", help="the slow reference at 128 only")
+    options = parser.parse_args()
+    report: dict[str, Any] = {"machine": machine()}
+    print(", ".join(f"{key} {value}" for key, value in report["machine"].items()))
+    print("\nExactQuantile.update, blocks of 4,096 lognormal lengths")
+    report["update"] = bench_update(options.rounds)
+    print("\nA penalty step, K = 8, by history")
+    report["history"] = bench_history(options.rounds)
+    print("\nA penalty step, K = 8, at 10^4 lengths of history")
+    report["steps"] = bench_steps(options.rounds, options.quick)
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

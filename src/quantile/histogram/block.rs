@@ -1,0 +1,144 @@
+//! A block on its own: a list, or cells of just the width that it needs.
+
+use super::cells::Cells;
+use super::{BLOCK, List, Weight};
+
+/// The weights of [`BLOCK`] lengths in a row.
+#[derive(Debug, Clone)]
+pub(crate) enum Block<W: Weight> {
+    List(W::List),
+    Cells(W::Cells),
+}
+
+impl<W: Weight> Default for Block<W> {
+    fn default() -> Self {
+        Self::List(W::List::default())
+    }
+}
+
+/// Where the cells of a block have a length.
+#[inline]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "the remainder is below BLOCK"
+)]
+fn offset(value: u64) -> usize {
+    value as usize % BLOCK
+}
+
+/// The length at an offset in the block that `value` is in.
+fn length(value: u64, offset: usize) -> u64 {
+    value - value % BLOCK as u64 + offset as u64
+}
+
+impl<W: Weight> Block<W> {
+    /// Adds to a cell; `false`, and nothing done, when that takes more.
+    #[inline]
+    pub fn add_fast(&mut self, value: u64, weight: W) -> bool {
+        match self {
+            Self::Cells(cells) => cells.add(offset(value), weight),
+            Self::List(_) => false,
+        }
+    }
+
+    pub fn add(&mut self, value: u64, weight: W) {
+        match self {
+            Self::List(list) => list.add(value, weight),
+            Self::Cells(cells) => {
+                if !cells.add(offset(value), weight) {
+                    // Whether wider cells pay, only a review can tell.
+                    let mut list = W::List::default();
+                    self.for_each(value, |value, weight| list.add(value, weight));
+                    list.add(value, weight);
+                    *self = Self::List(list);
+                }
+            }
+        }
+    }
+
+    /// All entries, ascending, of the block that `value` is in.
+    pub fn for_each(&self, value: u64, mut f: impl FnMut(u64, W)) {
+        match self {
+            Self::List(list) => list.iter().for_each(|(value, weight)| f(value, weight)),
+            Self::Cells(cells) => {
+                let mut from = 0;
+                while let Some((offset, weight)) = cells.first_in(from..BLOCK) {
+                    f(length(value, offset), weight);
+                    from = offset + 1;
+                }
+            }
+        }
+    }
+
+    pub fn distinct(&self) -> usize {
+        match self {
+            Self::List(list) => list.len(),
+            Self::Cells(cells) => cells.distinct(),
+        }
+    }
+
+    /// Bytes that cells would take, where there is a list.
+    pub fn cell_bytes(&self) -> Option<usize> {
+        match self {
+            Self::List(list) => Some(BLOCK * W::Cells::width(list.most())),
+            Self::Cells(_) => None,
+        }
+    }
+
+    pub fn make_cells(&mut self) {
+        if let Self::List(list) = self {
+            let mut cells = W::Cells::zeros(BLOCK, W::Cells::width(list.most()));
+            for (value, weight) in list.iter() {
+                cells.add(offset(value), weight);
+            }
+            *self = Self::Cells(cells);
+        }
+    }
+
+    /// The first length from `value` on, in its block, that has a weight.
+    pub fn first_from(&self, value: u64) -> Option<(u64, W)> {
+        match self {
+            Self::List(list) => list.first_from(value),
+            Self::Cells(cells) => {
+                let (offset, weight) = cells.first_in(offset(value)..BLOCK)?;
+                Some((length(value, offset), weight))
+            }
+        }
+    }
+
+    /// As [`List::select`], in the block that `value` is in.
+    pub fn select(&self, value: u64, below: W, reached: &impl Fn(W) -> bool) -> Option<(u64, W)> {
+        match self {
+            Self::List(list) => list.select(below, reached),
+            Self::Cells(cells) => {
+                let (offset, through) = cells.select(0..BLOCK, below, reached)?;
+                Some((length(value, offset), through))
+            }
+        }
+    }
+
+    /// Sum of the weights of the lengths `<= value` in its block.
+    pub fn weight_through(&self, value: u64) -> W {
+        match self {
+            Self::List(list) => list.weight_through(value),
+            Self::Cells(cells) => cells.sum(0..offset(value) + 1),
+        }
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Self::List(list) => list.heap_bytes(),
+            Self::Cells(cells) => cells.heap_bytes(),
+        }
+    }
+}
+
+impl Block<u64> {
+    /// Takes one count of `value` away; `false` when there is none.
+    pub fn remove(&mut self, value: u64) -> bool {
+        match self {
+            Self::List(list) => list.remove(value),
+            Self::Cells(cells) => cells.remove(offset(value)),
+        }
+    }
+}

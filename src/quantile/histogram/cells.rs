@@ -1,0 +1,166 @@
+//! Arrays of a cell for each length.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use super::{BLOCK, BLOCK_BITS, Weight};
+
+/// Weights of consecutive lengths, known by their index.
+pub(crate) trait Cells<W: Weight>: Clone + Debug {
+    /// Bytes of the narrowest cell that can hold `most`.
+    fn width(most: W) -> usize;
+
+    /// Cells of so many bytes, all zero.
+    fn zeros(len: usize, width: usize) -> Self;
+
+    /// Makes the cells as wide as they get.
+    fn widen(&mut self);
+
+    fn heap_bytes(&self) -> usize;
+
+    /// Adds to a cell; `false`, and nothing done, when there is no such cell
+    /// or when it is too narrow for the sum.
+    fn add(&mut self, index: usize, weight: W) -> bool;
+
+    /// Adds to the cell of each value, and to the sum of its block, up to the
+    /// first value that [`Self::add`] refuses, and returns that one.
+    fn add_while(
+        &mut self,
+        sums: &mut [W],
+        values: &mut impl Iterator<Item = u64>,
+        weight: W,
+    ) -> Option<u64>;
+
+    /// Number of cells that are not zero.
+    fn distinct(&self) -> usize;
+
+    /// The first cell of a range that is not zero.
+    fn first_in(&self, range: Range<usize>) -> Option<(usize, W)>;
+
+    /// As [`super::List::select`], over a range of cells.
+    fn select(
+        &self,
+        range: Range<usize>,
+        below: W,
+        reached: &impl Fn(W) -> bool,
+    ) -> Option<(usize, W)>;
+
+    fn sum(&self, range: Range<usize>) -> W;
+}
+
+/// What a cell can be.
+pub(super) trait Cell<W>: Copy + Debug + Default + PartialEq + Into<W> {
+    /// `None` when this type cannot hold the sum.
+    fn plus(self, weight: W) -> Option<Self>;
+}
+
+/// Index of a length in cells that begin with length 0.
+#[inline]
+pub(super) fn index_of(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+impl<W: Weight, T: Cell<W>> Cells<W> for Box<[T]> {
+    fn width(_: W) -> usize {
+        size_of::<T>()
+    }
+
+    fn zeros(len: usize, _: usize) -> Self {
+        vec![T::default(); len].into_boxed_slice()
+    }
+
+    fn widen(&mut self) {}
+
+    fn heap_bytes(&self) -> usize {
+        size_of_val(&**self)
+    }
+
+    #[inline]
+    fn add(&mut self, index: usize, weight: W) -> bool {
+        let Some(cell) = self.get_mut(index) else {
+            return false;
+        };
+        let sum = cell.plus(weight);
+        sum.map(|sum| *cell = sum).is_some()
+    }
+
+    #[inline]
+    fn add_while(
+        &mut self,
+        sums: &mut [W],
+        values: &mut impl Iterator<Item = u64>,
+        weight: W,
+    ) -> Option<u64> {
+        values.find(|&value| {
+            let index = index_of(value);
+            if let Some(cell) = self.get_mut(index)
+                && let Some(sum) = sums.get_mut(index >> BLOCK_BITS)
+                && let Some(more) = cell.plus(weight)
+            {
+                *cell = more;
+                *sum = sum.plus(weight);
+                return false;
+            }
+            true
+        })
+    }
+
+    fn distinct(&self) -> usize {
+        // Checked addition would keep it from being SIMD.
+        let row = |cells: &[T]| {
+            let ones = cells.iter().map(|&cell| u32::from(cell != T::default()));
+            ones.fold(0, u32::wrapping_add) as usize
+        };
+        self.chunks(BLOCK).map(row).sum()
+    }
+
+    fn first_in(&self, range: Range<usize>) -> Option<(usize, W)> {
+        let mut cells = range.clone().zip(&self[range]);
+        let (index, &cell) = cells.find(|entry| *entry.1 != T::default())?;
+        Some((index, cell.into()))
+    }
+
+    fn select(
+        &self,
+        range: Range<usize>,
+        below: W,
+        reached: &impl Fn(W) -> bool,
+    ) -> Option<(usize, W)> {
+        const STRIDE: usize = 32;
+        let first = range.start;
+        let cells = &self[range];
+        let mut through = below;
+        for (start, stride) in (first..).step_by(STRIDE).zip(cells.chunks_exact(STRIDE)) {
+            let end = through.plus(sum(stride));
+            if !reached(end) {
+                through = end;
+                continue;
+            }
+            for (index, &cell) in (start..).zip(stride) {
+                through = through.plus(cell.into());
+                if cell != T::default() && reached(through) {
+                    return Some((index, through));
+                }
+            }
+        }
+        let last = cells.iter().rposition(|&cell| cell != T::default())?;
+        Some((first + last, through))
+    }
+
+    fn sum(&self, range: Range<usize>) -> W {
+        sum(&self[range])
+    }
+}
+
+/// Sum in eight lanes, which compiles to SIMD.
+fn sum<W: Weight, T: Cell<W>>(cells: &[T]) -> W {
+    let (rows, rest) = cells.as_chunks::<8>();
+    let mut lanes = [W::default(); 8];
+    for row in rows {
+        for (lane, &cell) in lanes.iter_mut().zip(row) {
+            *lane = lane.plus(cell.into());
+        }
+    }
+    let rest = rest.iter().map(|&cell| cell.into());
+    lanes.into_iter().chain(rest).fold(W::default(), W::plus)
+}

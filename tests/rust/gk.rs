@@ -1,0 +1,318 @@
+//! `GkQuantile` against a sorted array.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    reason = "small counts, exact results"
+)]
+
+mod streams;
+
+use proptest::prelude::*;
+use streams::{batches, stream};
+use toggle_rs::Error;
+use toggle_rs::quantile::{GkQuantile, Merge, Quantile, Rank};
+
+fn gk(epsilon: f64, values: &[f64]) -> GkQuantile {
+    let mut sketch = GkQuantile::new(epsilon).unwrap();
+    sketch.update(values).unwrap();
+    sketch
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+fn rank_of(q: f64, n: usize) -> usize {
+    ((q * n as f64).ceil() as usize).clamp(1, n)
+}
+
+/// How far the rank `rank` is from those that `value` has among sorted values.
+fn rank_error(sorted: &[f64], rank: usize, value: f64) -> usize {
+    let first = sorted.partition_point(|&x| x < value) + 1;
+    let last = sorted.partition_point(|&x| x <= value);
+    assert!(first <= last, "{value} was never recorded");
+    first.saturating_sub(rank).max(rank.saturating_sub(last))
+}
+
+/// The most tuples that the paper proves for one stream; below 2 epsilon n = 2
+/// nothing can be left out.
+fn tuple_bound(epsilon: f64, n: usize) -> f64 {
+    5.5 / epsilon * (2.0 * epsilon * n as f64).log2().max(1.0)
+}
+
+/// Checks every promise about the answers: `values` is all that it has seen.
+fn check(sketch: &GkQuantile, values: &[f64]) {
+    let (n, epsilon) = (values.len(), sketch.epsilon());
+    let sorted = sorted(values);
+    let before = sketch.clone();
+    assert_eq!(sketch.count(), n as u64);
+    assert_eq!(sketch.min(), sorted.first().copied());
+    assert_eq!(sketch.max(), sorted.last().copied());
+    assert_eq!(sketch.quantile(0.0).unwrap(), sketch.min());
+    assert_eq!(sketch.quantile(1.0).unwrap(), sketch.max());
+    let mut least = f64::NEG_INFINITY;
+    for i in 0..=40 {
+        let q = f64::from(i) / 40.0;
+        let answer = sketch.quantile(q).unwrap().unwrap();
+        assert!(answer >= least, "quantiles fall at {q}");
+        least = answer;
+        let error = rank_error(&sorted, rank_of(q, n), answer);
+        let bound = if (n as f64) < 1.0 / epsilon {
+            0.0
+        } else {
+            epsilon * n as f64
+        };
+        assert!(error as f64 <= bound, "q = {q}: off by {error} of {n}");
+    }
+    let mut least = 0.0;
+    let mut probes = vec![f64::NEG_INFINITY, f64::INFINITY];
+    probes.extend(
+        sorted
+            .iter()
+            .step_by(n / 20 + 1)
+            .flat_map(|&x| [x.next_down(), x]),
+    );
+    probes.sort_by(f64::total_cmp);
+    for value in probes {
+        let through = sorted.partition_point(|&x| x <= value) as f64 / n as f64;
+        let rank = sketch.rank(value).unwrap().unwrap();
+        assert!(
+            (rank - through).abs() <= epsilon,
+            "rank of {value}: {rank}, not {through}"
+        );
+        assert!(rank >= least, "ranks fall at {value}");
+        least = rank;
+    }
+    assert_eq!(least, 1.0);
+    assert_eq!(sketch, &before, "asking changed the state");
+}
+
+/// A stream that always falls into the widest gap: as far as one can tell from
+/// the answers, where the sketch knows least.
+fn adversarial(epsilon: f64, n: usize, batch: usize) -> Vec<f64> {
+    let mut sketch = GkQuantile::new(epsilon).unwrap();
+    let (mut stream, mut seen) = (Vec::new(), Vec::new());
+    let mut new: Vec<f64> = (0..batch).map(|i| i as f64 * 1e9).collect();
+    while stream.len() < n {
+        sketch.update(&new).unwrap();
+        stream.extend_from_slice(&new);
+        seen.extend_from_slice(&new);
+        seen.sort_by(f64::total_cmp);
+        let ranks: Vec<usize> = (0..=32)
+            .filter_map(|i| sketch.quantile(f64::from(i) / 32.0).unwrap())
+            .map(|answer| seen.partition_point(|&x| x < answer))
+            .collect();
+        let gap = ranks.windows(2).max_by_key(|gap| gap[1] - gap[0]).unwrap();
+        let middle = gap[0].midpoint(gap[1]);
+        let (low, high) = (seen[middle], seen[(middle + 1).min(seen.len() - 1)]);
+        let step = (high - low) / (batch + 1) as f64;
+        new = (1..=batch).map(|i| low + step * i as f64).collect();
+    }
+    stream
+}
+
+fn epsilon() -> impl Strategy<Value = f64> {
+    prop::sample::select(&[0.5, 0.25, 0.1, 0.05, 0.01, 0.004, 0.001][..])
+}
+
+/// The sketches of the parts of a stream, dealt out in turn or cut in pieces,
+/// and merged in any order.
+fn merged(epsilon: f64, values: &[f64], parts: usize, in_turn: bool, order: u64) -> GkQuantile {
+    let mut sketches: Vec<GkQuantile> = if in_turn {
+        (0..parts)
+            .map(|part| {
+                values
+                    .iter()
+                    .skip(part)
+                    .step_by(parts)
+                    .copied()
+                    .collect::<Vec<_>>()
+            })
+            .map(|part| gk(epsilon, &part))
+            .collect()
+    } else {
+        let size = values.len().div_ceil(parts);
+        values.chunks(size).map(|part| gk(epsilon, part)).collect()
+    };
+    let mut order = order;
+    while sketches.len() > 1 {
+        let taken = sketches.swap_remove(order as usize % sketches.len());
+        order = order.rotate_left(7) ^ 0x9e37;
+        let into = order as usize % sketches.len();
+        sketches[into].merge(&taken).unwrap();
+    }
+    sketches.remove(0)
+}
+
+proptest! {
+    #[test]
+    fn every_rank_is_within_epsilon(
+        epsilon in epsilon(), values in stream(3_000), cuts in any::<u64>(),
+    ) {
+        let mut sketch = GkQuantile::new(epsilon).unwrap();
+        for batch in batches(&values, cuts) {
+            sketch.update(batch).unwrap();
+        }
+        check(&sketch, &values);
+        prop_assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len()));
+        // The same observations, cut otherwise.
+        prop_assert_eq!(sketch, gk(epsilon, &values));
+    }
+
+    #[test]
+    fn adversarial_streams_are_within_epsilon(
+        epsilon in epsilon(), n in 1..3_000_usize, batch in 20..300_usize,
+    ) {
+        let values = adversarial(epsilon, n, batch);
+        let sketch = gk(epsilon, &values);
+        check(&sketch, &values);
+        prop_assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len()));
+    }
+
+    #[test]
+    fn merging_keeps_the_bound(
+        epsilon in epsilon(), values in stream(4_000), more in stream(400),
+        parts in prop::sample::select(&[2, 3, 5, 8, 100][..]),
+        in_turn in any::<bool>(), order in any::<u64>(),
+    ) {
+        let mut sketch = merged(epsilon, &values, parts, in_turn, order);
+        check(&sketch, &values);
+        sketch.update(&more).unwrap();
+        check(&sketch, &[values, more].concat());
+    }
+
+    #[test]
+    fn merging_adversarial_streams_keeps_the_bound(
+        epsilon in epsilon(), n in 1..2_000_usize, batch in 20..300_usize,
+        parts in 2..6_usize, in_turn in any::<bool>(), order in any::<u64>(),
+    ) {
+        let values = adversarial(epsilon, n, batch);
+        check(&merged(epsilon, &values, parts, in_turn, order), &values);
+    }
+}
+
+#[test]
+fn few_values_are_exact() {
+    assert_eq!(gk(0.5, &[1.0, 2.0, 3.0]).quantile(0.5).unwrap(), Some(2.0));
+    let sketch = gk(0.25, &[1.0, 3.0, 2.0]);
+    for (rank, q) in [(1.0, 0.3), (2.0, 0.6), (3.0, 0.9)] {
+        assert_eq!(sketch.quantile(q).unwrap(), Some(rank));
+    }
+    let sketch = gk(0.25, &[5.0; 3]);
+    assert_eq!(sketch.rank(4.0).unwrap(), Some(0.0));
+    assert_eq!(sketch.rank(5.0).unwrap(), Some(1.0));
+}
+
+/// SPARK-29336, at the size that was reported and at one that fills summaries.
+#[test]
+fn parts_dealt_in_turn_merge_within_epsilon() {
+    for n in [100, 5_000, 100_000] {
+        let values: Vec<f64> = (1..=n).map(f64::from).collect();
+        for parts in [5, 100] {
+            let sketch = merged(0.1, &values, parts, true, 0);
+            for rank in 1..=n.min(5_000) {
+                let rank = rank * (n / n.min(5_000));
+                let q = (f64::from(rank) - 0.5) / f64::from(n);
+                let answer = sketch.quantile(q).unwrap().unwrap();
+                assert!((answer - f64::from(rank)).abs() <= 0.1 * f64::from(n));
+            }
+        }
+    }
+}
+
+#[test]
+fn long_streams_stay_within_the_bound_on_tuples() {
+    let n = 100_000;
+    let converging: Vec<f64> = (0..n)
+        .map(|i| {
+            if i % 2 == 0 {
+                f64::from(i)
+            } else {
+                f64::from(2 * n - i)
+            }
+        })
+        .collect();
+    for epsilon in [0.1, 0.01, 0.001] {
+        for values in [&converging, &adversarial(epsilon, 100_000, 200)] {
+            let sketch = gk(epsilon, values);
+            check(&sketch, values);
+            assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len()));
+            let most = sketch.tuples() * 24 + 2 * (8 * 1_000 + 24 * 1_000);
+            assert!(sketch.nbytes() <= most, "{}", sketch.nbytes());
+        }
+    }
+}
+
+#[test]
+fn empty_ones() {
+    let empty = GkQuantile::new(0.1).unwrap();
+    let mut merged = empty.clone();
+    merged.merge(&empty).unwrap();
+    assert_eq!(merged, empty);
+    assert_eq!(
+        (empty.count(), empty.tuples(), empty.min(), empty.max()),
+        (0, 0, None, None)
+    );
+    assert_eq!(empty.quantile(0.5).unwrap(), None);
+    assert_eq!(empty.percentile(50.0).unwrap(), None);
+    assert_eq!(empty.rank(1.0).unwrap(), None);
+
+    let full = gk(0.1, &(0..1_000).map(f64::from).collect::<Vec<_>>());
+    merged.merge(&full).unwrap();
+    assert_eq!(merged, full);
+    merged.merge(&empty).unwrap();
+    assert_eq!(merged, full);
+}
+
+#[test]
+fn what_is_out_of_range_is_refused_and_changes_nothing() {
+    for epsilon in [0.0, -0.1, 0.500_000_1, f64::NAN, f64::INFINITY] {
+        assert!(GkQuantile::new(epsilon).is_err(), "{epsilon}");
+    }
+    let mut sketch = gk(0.1, &[3.0, 1.0]);
+    let before = sketch.clone();
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        match sketch.update(&[1.0, bad, f64::NAN]) {
+            Err(Error::Value {
+                argument: "values",
+                index: Some(1),
+                ..
+            }) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    for q in [-1e-300, 1.000_000_1, f64::NAN] {
+        assert!(sketch.quantile(q).is_err());
+        assert!(sketch.percentile(100.0 * q).is_err());
+    }
+    assert!(sketch.rank(f64::NAN).is_err());
+    let other = sketch.merge(&gk(0.2, &[1.0])).unwrap_err().to_string();
+    assert!(other.contains("0.1") && other.contains("0.2"), "{other}");
+    assert_eq!(sketch, before);
+}
+
+#[test]
+fn the_finest_sketch_is_a_sorted_list() {
+    let values: Vec<f64> = (0..20_000).map(|i| f64::from(i * 7_919 % 20_000)).collect();
+    let sketch = gk(f64::MIN_POSITIVE, &values);
+    check(&sketch, &values);
+}
+
+#[test]
+fn zeros_of_either_sign_are_one() {
+    assert_eq!(gk(0.1, &[-0.0, 0.0]), gk(0.1, &[0.0, -0.0]));
+    assert!(gk(0.1, &[-0.0]).min().unwrap().is_sign_positive());
+}
+
+#[test]
+fn the_largest_numbers_are_as_good_as_any() {
+    let values: Vec<f64> = (0..2_000)
+        .map(|i| f64::MAX * (f64::from(i * 7 % 2_000) / 1_000.0 - 1.0))
+        .collect();
+    check(&gk(0.01, &values), &values);
+}
