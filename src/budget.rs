@@ -200,13 +200,13 @@ impl Budgets {
         }
     }
 
-    /// Records a correct length, at most `MAX_LENGTH`, that counts at once.
+    /// Records correct lengths, at most `MAX_LENGTH`, that count at once.
     #[inline]
-    pub fn record(&mut self, id: u32, length: u64) -> Result<()> {
+    pub fn record(&mut self, id: u32, lengths: &[u64]) -> Result<()> {
         match &mut self.entries[id as usize] {
-            Entry::Live(estimator) => estimator.insert(length, self.clock),
+            Entry::Live(estimator) => estimator.extend(lengths, self.clock),
             Entry::Fixed(fixed) => {
-                fixed.count += 1;
+                fixed.count += lengths.len() as u64;
                 Ok(())
             }
         }

@@ -73,13 +73,17 @@ impl Estimator {
         false
     }
 
-    /// Records one length, at most `MAX_LENGTH`, at a step.
+    /// Records lengths, at most `MAX_LENGTH`, in the order in which they came.
     #[inline]
-    pub(crate) fn insert(&mut self, length: u64, _step: Option<u64>) -> Result<()> {
+    pub(crate) fn extend(&mut self, lengths: &[u64], _step: Option<u64>) -> Result<()> {
         match self {
-            Self::Exact(exact) => exact.insert(length),
-            Self::P2(p2) => p2.update(&[real(length)]),
-            Self::Gk(gk) => gk.update(&[real(length)]),
+            Self::Exact(exact) => exact.extend_checked(lengths.iter().copied()),
+            Self::P2(p2) => lengths
+                .iter()
+                .try_for_each(|&length| p2.update(&[real(length)])),
+            Self::Gk(gk) => lengths
+                .iter()
+                .try_for_each(|&length| gk.update(&[real(length)])),
         }
     }
 
