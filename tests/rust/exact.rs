@@ -80,7 +80,7 @@ fn count() -> impl Strategy<Value = u64> {
         1..4u64,
         250..260u64,
         (0..4u64).prop_map(|c| u64::from(u32::MAX) - 2 + c),
-        (0..50u32).prop_map(|bits| 1 << bits),
+        (0..39u32).prop_map(|bits| 1 << bits),
     ]
 }
 
@@ -238,7 +238,7 @@ fn a_refused_call_changes_nothing() {
     assert!(!exact.remove(u64::MAX));
     assert_eq!(exact, before);
 
-    exact.add(7, u64::MAX - 3).unwrap();
+    exact.add(7, MAX_LENGTH - 3).unwrap();
     let full = exact.clone();
     assert!(exact.insert(1).is_err());
     assert!(exact.add(1, u64::MAX).is_err());
@@ -250,7 +250,7 @@ fn a_refused_call_changes_nothing() {
     assert!(ExactQuantile::from_counts([(2, 1), (2, 1)]).is_err());
     assert!(ExactQuantile::from_counts([(2, 0)]).is_err());
     assert!(ExactQuantile::from_counts([(MAX_LENGTH + 1, 1)]).is_err());
-    assert!(ExactQuantile::from_counts([(1, u64::MAX), (2, 1)]).is_err());
+    assert!(ExactQuantile::from_counts([(1, MAX_LENGTH), (2, 1)]).is_err());
 }
 
 #[test]
