@@ -1,9 +1,7 @@
 //! The quantile of lengths whose weight halves with time.
 
 use super::histogram::Histogram;
-use super::{
-    MAX_LENGTH, Merge, Quantile, Rank, check_count, check_lengths, check_quantile,
-};
+use super::{MAX_LENGTH, Merge, Quantile, Rank, check_count, check_lengths, check_quantile};
 use crate::error::{Error, Result};
 
 /// Halvings that make an epoch. Weights are stored as multiples of what a value
@@ -230,7 +228,10 @@ impl Quantile for DecayQuantile {
         self.histogram.last().map(|(value, _)| value)
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "lengths up to 2^53 are exact in f64")]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "lengths up to 2^53 are exact in f64"
+    )]
     fn quantile(&self, q: f64) -> Result<Option<f64>> {
         check_quantile(q)?;
         let total = self.histogram.total();
@@ -272,6 +273,7 @@ impl Rank for DecayQuantile {
 impl Merge for DecayQuantile {
     /// The later of the two ticks is that of the result. In any order, the
     /// weights of the result differ by rounding only.
+    #[allow(clippy::float_cmp, reason = "a setting is the same or it is not")]
     fn merge(&mut self, other: &Self) -> Result<()> {
         if self.half_life != other.half_life {
             let expected = format!("one of half_life {}", self.half_life);

@@ -168,7 +168,10 @@ impl Ring {
         if let Values::Narrow(narrow) = &mut self.values {
             let widest = new.iter().fold(0, |bits, value| bits | value);
             if u32::try_from(widest).is_ok() {
-                #[allow(clippy::cast_possible_truncation, reason = "none has more than 32 bits")]
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    reason = "none has more than 32 bits"
+                )]
                 let new = new.iter().map(|&value| value as u32);
                 return rotate_in(narrow, &mut self.oldest, new, window);
             }
@@ -204,7 +207,9 @@ fn rotate_in<T>(
     while new.len() > 0 {
         let row = &mut values[*oldest..];
         let n = row.len().min(new.len());
-        row.iter_mut().zip(new.by_ref()).for_each(|(slot, value)| *slot = value);
+        row.iter_mut()
+            .zip(new.by_ref())
+            .for_each(|(slot, value)| *slot = value);
         *oldest = (*oldest + n) % window;
     }
 }

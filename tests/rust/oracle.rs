@@ -1,21 +1,32 @@
 //! Percentiles as NumPy has them, by sorting; and lengths to ask about.
 
 #![allow(dead_code, reason = "each test uses its part")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "in f64, as NumPy"
+)]
 
 use proptest::prelude::*;
 use toggle_rs::quantile::MAX_LENGTH;
 
-/// `numpy.quantile(sorted, q)`, method "linear", written down from its
-/// documentation.
-pub fn linear(sorted: &[u64], q: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
+/// `numpy.quantile`, method "linear", of `n` values, sorted, by their rank; as
+/// its documentation has it.
+pub fn linear(n: u64, q: f64, by_rank: impl Fn(u64) -> u64) -> Option<f64> {
+    let last = n.checked_sub(1)?;
     let virtual_index = last as f64 * q;
-    let i = virtual_index.floor() as usize;
-    if i >= last {
-        return Some(sorted[last] as f64);
+    if virtual_index >= last as f64 {
+        return Some(by_rank(last) as f64);
     }
-    let (a, b, g) = (sorted[i] as f64, sorted[i + 1] as f64, virtual_index.fract());
-    Some(if g < 0.5 { a + (b - a) * g } else { b - (b - a) * (1.0 - g) })
+    let rank = virtual_index.floor();
+    let (low, high) = (by_rank(rank as u64) as f64, by_rank(rank as u64 + 1) as f64);
+    let gamma = virtual_index - rank;
+    Some(if gamma < 0.5 {
+        low + (high - low) * gamma
+    } else {
+        high - (high - low) * (1.0 - gamma)
+    })
 }
 
 /// `numpy.quantile(values, q, weights=weights, method="inverted_cdf")` of
@@ -55,14 +66,19 @@ pub fn batch() -> impl Strategy<Value = Vec<u64>> {
         prop::collection::vec(length(), 0..300),
         prop::collection::vec(0..1500u64, 0..600),
         (length(), 0..700u64, 1..40u64).prop_map(|(start, n, stride)| {
-            (start..=MAX_LENGTH).step_by(stride as usize).take(n as usize).collect()
+            (start..=MAX_LENGTH)
+                .step_by(stride as usize)
+                .take(n as usize)
+                .collect()
         }),
         (length(), 0..600usize).prop_map(|(value, n)| vec![value; n]),
     ]
 }
 
 pub fn cases(default: u32) -> ProptestConfig {
-    let set = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
+    let set = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok());
     ProptestConfig {
         failure_persistence: None,
         ..ProptestConfig::with_cases(set.unwrap_or(default))
@@ -84,7 +100,9 @@ pub fn random(seed: u64) -> impl Iterator<Item = u64> {
 pub fn lengths(seed: u64) -> impl Iterator<Item = u64> {
     let mut numbers = random(seed);
     std::iter::from_fn(move || {
-        let uniform = (&mut numbers).take(12).map(|n| (n >> 11) as f64 / 2f64.powi(53));
+        let uniform = (&mut numbers)
+            .take(12)
+            .map(|n| (n >> 11) as f64 / 2f64.powi(53));
         let normal = uniform.sum::<f64>() - 6.0;
         Some(((8.0 + 0.8 * normal).exp() as u64).min(32_768))
     })

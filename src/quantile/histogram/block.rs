@@ -164,7 +164,9 @@ impl Block<f64> {
                 list.sum()
             }
             Self::Cells(cells) => {
-                cells.iter_mut().for_each(|cell| *cell = scaled(*cell, factor));
+                cells
+                    .iter_mut()
+                    .for_each(|cell| *cell = scaled(*cell, factor));
                 cells.sum(0..BLOCK)
             }
         }

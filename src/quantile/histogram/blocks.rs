@@ -374,7 +374,10 @@ impl<W: Weight> Blocks<W> {
             let first = first_of(self.flat_sums.len() + index);
             return self.slots[index].block.last(first);
         }
-        let block = self.flat_sums.iter().rposition(|&sum| sum != W::default())?;
+        let block = self
+            .flat_sums
+            .iter()
+            .rposition(|&sum| sum != W::default())?;
         let (index, weight) = self.flat.last_in(cells_of(block))?;
         Some((index as u64, weight))
     }
@@ -470,7 +473,9 @@ impl Blocks<u64> {
 impl Blocks<f64> {
     /// See [`super::Histogram::scale`].
     pub fn scale(&mut self, factor: f64) {
-        self.flat.iter_mut().for_each(|cell| *cell = scaled(*cell, factor));
+        self.flat
+            .iter_mut()
+            .for_each(|cell| *cell = scaled(*cell, factor));
         for (block, sum) in self.flat_sums.iter_mut().enumerate() {
             *sum = self.flat.sum(cells_of(block));
         }

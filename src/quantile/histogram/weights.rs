@@ -52,7 +52,11 @@ impl Histogram<f64> {
 /// See [`Histogram::scale`].
 pub(super) fn scaled(weight: f64, factor: f64) -> f64 {
     let scaled = weight * factor;
-    if scaled < f64::MIN_POSITIVE { 0.0 } else { scaled }
+    if scaled < f64::MIN_POSITIVE {
+        0.0
+    } else {
+        scaled
+    }
 }
 
 /// Lengths with weights, 16 bytes an entry.
