@@ -7,7 +7,7 @@ mod state;
 use crate::choice::Choice;
 use crate::error::{Error, Result};
 use crate::keys::{DatasetKey, KeyRef, KeyTable};
-use crate::quantile::{Estimator, check_count};
+use crate::quantile::{Estimator, MAX_LENGTH, check_count};
 
 /// When the budget of a key is fixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -189,8 +189,10 @@ impl Budgets {
         self.clock
     }
 
-    /// Refuses a step before the last observed one.
+    /// Refuses a step before the last observed one, or beyond what decaying
+    /// lengths can count.
     pub fn check_step(&self, step: u64) -> Result<()> {
+        self.check_tick(step)?;
         match self.clock {
             Some(clock) if step < clock => {
                 let expected = format!("{clock}, the last observed step, or a later one");
@@ -198,6 +200,14 @@ impl Budgets {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses a step beyond what decaying lengths can count.
+    pub fn check_tick(&self, step: u64) -> Result<()> {
+        if self.rule.pattern.needs_clock() && step > MAX_LENGTH {
+            return Err(Error::value("step", step, "a step in 0..=2**53"));
+        }
+        Ok(())
     }
 
     /// Moves the clock to `step`, not before the last one: what was observed at

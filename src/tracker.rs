@@ -213,6 +213,9 @@ impl BudgetTracker {
         S: Score,
         Q: Real,
     {
+        if let Some(step) = step {
+            self.budgets.check_tick(step)?;
+        }
         let known = self.budgets.len();
         if let Err(error) = self.check(batch) {
             self.budgets.truncate(known);

@@ -40,6 +40,13 @@ impl Budgets {
             self.count_pending(pending, self.clock)?;
             self.clock = other.clock;
         }
+        let mut settled = None;
+        if other.clock < self.clock && !other.pending.is_empty() {
+            let other = settled.insert(other.clone());
+            let pending = std::mem::take(&mut other.pending);
+            other.count_pending(pending, other.clock)?;
+        }
+        let other = settled.as_ref().unwrap_or(other);
         let mut ids = Vec::with_capacity(other.len());
         for (key, entry) in other.keys.keys().iter().zip(&other.entries) {
             let names: Vec<&str> = key.names().collect();
@@ -48,13 +55,9 @@ impl Budgets {
             ids.push(id);
         }
         let pending = other.pending.iter();
-        let pending = pending.map(|&(id, length)| (ids[id as usize], length));
-        if other.clock == self.clock {
-            self.pending.extend(pending);
-            Ok(())
-        } else {
-            self.count_pending(pending.collect(), other.clock)
-        }
+        self.pending
+            .extend(pending.map(|&(id, length)| (ids[id as usize], length)));
+        Ok(())
     }
 
     /// Counts what was observed at `clock`, without fixing anything.

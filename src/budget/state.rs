@@ -40,6 +40,7 @@ impl Budgets {
     /// written down.
     pub fn read(mut self, bytes: &mut Reader<'_>) -> Result<Self> {
         self.clock = bytes.option()?;
+        self.check_tick(self.clock.unwrap_or(0))?;
         self.is_unsettled = true;
         for _ in 0..bytes.len(3)? {
             let last = self.len().checked_sub(1);

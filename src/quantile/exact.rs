@@ -45,7 +45,7 @@ impl ExactQuantile {
     /// # Errors
     /// [`Error::Value`] when values do not ascend or are above
     /// [`MAX_LENGTH`], when a count is 0, or when the counts sum up to more
-    /// than [`MAX_COUNT`](super::MAX_COUNT).
+    /// than 2^53.
     pub fn from_counts(counts: impl IntoIterator<Item = (u64, u64)>) -> Result<Self> {
         let mut counted = Builder::default();
         let mut total = 0;
@@ -72,7 +72,7 @@ impl ExactQuantile {
     /// Records one value.
     ///
     /// # Errors
-    /// As [`Self::add`].
+    /// As for [`Self::add`].
     #[inline]
     pub fn insert(&mut self, value: u64) -> Result<()> {
         self.add(value, 1)
@@ -81,8 +81,8 @@ impl ExactQuantile {
     /// Records a value `count` times.
     ///
     /// # Errors
-    /// [`Error::Value`] when the value is above [`MAX_LENGTH`], or when the
-    /// total count would pass [`MAX_COUNT`](super::MAX_COUNT).
+    /// [`Error::Value`] when the value is above [`MAX_LENGTH`], or when that
+    /// makes more than 2^53 values in all.
     #[inline]
     pub fn add(&mut self, value: u64, count: u64) -> Result<()> {
         if value > MAX_LENGTH {
@@ -99,7 +99,7 @@ impl ExactQuantile {
     /// Records values that are already known to be at most [`MAX_LENGTH`].
     ///
     /// # Errors
-    /// [`Error::Value`] when the total count would pass the largest; nothing
+    /// [`Error::Value`] when that makes more than 2^53 values in all; nothing
     /// has been recorded then.
     #[inline]
     pub(crate) fn extend_checked(
@@ -142,9 +142,7 @@ impl Quantile for ExactQuantile {
     }
 
     fn max(&self) -> Option<u64> {
-        self.histogram
-            .select(|through| through == self.count)
-            .map(|(value, _)| value)
+        self.histogram.last().map(|(value, _)| value)
     }
 
     #[allow(

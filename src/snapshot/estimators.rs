@@ -2,7 +2,10 @@
 
 use super::{Kind, Payload, Reader, Writer, invalid};
 use crate::error::Result;
-use crate::quantile::{Estimator, ExactQuantile, GkQuantile, GkTuple, P2Quantile, Quantile};
+use crate::quantile::{
+    DecayQuantile, Estimator, ExactQuantile, GkQuantile, GkTuple, MAX_LENGTH, P2Quantile, Quantile,
+    WindowQuantile,
+};
 
 /// An estimator's settings and what it has seen, apart: of many with the same
 /// settings, these are written once.
@@ -34,7 +37,13 @@ macro_rules! payload {
         }
     )*};
 }
-payload!(ExactQuantile, P2Quantile, GkQuantile);
+payload!(
+    ExactQuantile,
+    P2Quantile,
+    GkQuantile,
+    WindowQuantile,
+    DecayQuantile
+);
 
 impl State for ExactQuantile {
     fn write_settings(&self, _: &mut Writer) {}
@@ -131,46 +140,133 @@ impl State for GkQuantile {
     }
 }
 
+impl State for WindowQuantile {
+    fn write_settings(&self, out: &mut Writer) {
+        out.number(self.window() as u64);
+    }
+
+    fn read_settings(bytes: &mut Reader<'_>) -> Result<Self> {
+        let window = usize::try_from(bytes.number()?);
+        Self::new(window.map_err(|_| invalid("a window beyond this machine's memory"))?)
+    }
+
+    /// From the oldest to the newest.
+    fn write_data(&self, out: &mut Writer) {
+        out.number(self.count());
+        self.values().for_each(|value| out.number(value));
+    }
+
+    fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self> {
+        let count = bytes.len(1)?;
+        if count > self.window() as u64 {
+            return Err(invalid(format!(
+                "{count} values in a window of {}",
+                self.window()
+            )));
+        }
+        let values = (0..count).map(|_| bytes.number());
+        let values: Vec<u64> = values.collect::<Result<_>>()?;
+        let mut window = Self::new(self.window())?;
+        window.update(&values)?;
+        Ok(window)
+    }
+}
+
+impl State for DecayQuantile {
+    fn write_settings(&self, out: &mut Writer) {
+        out.real(self.half_life());
+    }
+
+    fn read_settings(bytes: &mut Reader<'_>) -> Result<Self> {
+        Self::new(bytes.real()?)
+    }
+
+    fn write_data(&self, out: &mut Writer) {
+        out.number(self.ticks());
+        out.number(self.newest());
+        out.number(self.count());
+        out.number(self.weights().count() as u64);
+        let mut next = 0;
+        for (value, weight) in self.weights() {
+            out.number(value - next);
+            out.real(weight);
+            next = value + 1;
+        }
+    }
+
+    fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self> {
+        let times = [bytes.number()?, bytes.number()?, bytes.number()?];
+        let mut next = 0_u64;
+        let weights = (0..bytes.len(9)?).map(|_| {
+            let value = next.saturating_add(bytes.number()?);
+            next = value.saturating_add(1);
+            Ok((value, bytes.real()?))
+        });
+        let weights: Vec<(u64, f64)> = weights.collect::<Result<_>>()?;
+        Self::from_parts(self.half_life(), times, &weights)
+    }
+}
+
+/// Does the same with each kind of estimator.
+macro_rules! each {
+    ($estimator:expr, $inner:ident => $body:expr) => {
+        match $estimator {
+            Estimator::Exact($inner) => $body,
+            Estimator::P2($inner) => $body,
+            Estimator::Gk($inner) => $body,
+            Estimator::Window($inner) => $body,
+            Estimator::Decay($inner) => $body,
+        }
+    };
+}
+
+/// A byte for the kind, then what the kind itself writes.
 impl State for Estimator {
     fn write_settings(&self, out: &mut Writer) {
-        match self {
-            Self::Exact(exact) => {
-                out.byte(0);
-                exact.write_settings(out);
-            }
-            Self::P2(p2) => {
-                out.byte(1);
-                p2.write_settings(out);
-            }
-            Self::Gk(gk) => {
-                out.byte(2);
-                gk.write_settings(out);
-            }
-        }
+        out.byte(match self {
+            Self::Exact(_) => 0,
+            Self::P2(_) => 1,
+            Self::Gk(_) => 2,
+            Self::Window(_) => 3,
+            Self::Decay(_) => 4,
+        });
+        each!(self, inner => inner.write_settings(out));
     }
 
     fn read_settings(bytes: &mut Reader<'_>) -> Result<Self> {
         Ok(match bytes.byte()? {
-            0 => Self::Exact(ExactQuantile::read_settings(bytes)?),
+            0 => ExactQuantile::read_settings(bytes)?.into(),
             1 => P2Quantile::read_settings(bytes)?.into(),
             2 => GkQuantile::read_settings(bytes)?.into(),
+            3 => WindowQuantile::read_settings(bytes)?.into(),
+            4 => DecayQuantile::read_settings(bytes)?.into(),
             kind => return Err(invalid(format!("there is no estimator {kind}"))),
         })
     }
 
     fn write_data(&self, out: &mut Writer) {
-        match self {
-            Self::Exact(exact) => exact.write_data(out),
-            Self::P2(p2) => p2.write_data(out),
-            Self::Gk(gk) => gk.write_data(out),
-        }
+        each!(self, inner => inner.write_data(out));
     }
 
+    /// Of lengths only, also where the kind takes any number.
     fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self> {
-        Ok(match self {
-            Self::Exact(exact) => Self::Exact(exact.read_data(bytes)?),
-            Self::P2(p2) => p2.read_data(bytes)?.into(),
-            Self::Gk(gk) => gk.read_data(bytes)?.into(),
-        })
+        let read: Self = each!(self, inner => inner.read_data(bytes)?.into());
+        match &read {
+            Self::P2(p2) => check_lengths(&**p2)?,
+            Self::Gk(gk) => check_lengths(&**gk)?,
+            Self::Exact(_) | Self::Window(_) | Self::Decay(_) => {}
+        }
+        Ok(read)
     }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "2^53 is exact")]
+fn check_lengths(estimator: &impl Quantile<Value = f64>) -> Result<()> {
+    let ends = estimator.min().into_iter().chain(estimator.max());
+    for end in ends {
+        if !(0.0..=MAX_LENGTH as f64).contains(&end) {
+            return Err(invalid(format!("a length of {end}")));
+        }
+    }
+    Ok(())
 }

@@ -44,15 +44,19 @@ pub enum Kind {
     ExactQuantile = 16,
     P2Quantile = 17,
     GkQuantile = 18,
+    WindowQuantile = 19,
+    DecayQuantile = 20,
 }
 
 impl Kind {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 7] = [
         Self::Toggle,
         Self::BudgetTracker,
         Self::ExactQuantile,
         Self::P2Quantile,
         Self::GkQuantile,
+        Self::WindowQuantile,
+        Self::DecayQuantile,
     ];
 
     /// The class, as users name it.
@@ -64,6 +68,8 @@ impl Kind {
             Self::ExactQuantile => "ExactQuantile",
             Self::P2Quantile => "P2Quantile",
             Self::GkQuantile => "GKQuantile",
+            Self::WindowQuantile => "WindowQuantile",
+            Self::DecayQuantile => "DecayQuantile",
         }
     }
 }
