@@ -22,6 +22,9 @@ const LIST_COST: usize = 16;
 /// to slots since the last one have cost.
 const REVIEW_COST: usize = 64;
 
+/// Lists in a tail that is short.
+const SHORT_TAIL: usize = 64;
+
 /// Share of what is counted that the faster regions should have.
 const BUSY: f64 = 15.0 / 16.0;
 
@@ -187,7 +190,9 @@ impl<W: Weight> Blocks<W> {
         chunk.first = chunk.first.min(value);
         chunk.sum = chunk.sum.plus(weight);
         chunk.list.add(value, weight);
-        if chunk.list.len() > LIST_MAX {
+        // Longer as they grow in number, so that neither a list nor the row of
+        // lists costs more than the square root of what is there.
+        if chunk.list.len() > LIST_MAX.max(self.tail.len() / 8) {
             self.split(index);
         }
     }
@@ -197,7 +202,8 @@ impl<W: Weight> Blocks<W> {
         let right = list.split_off(list.len() / 2);
         self.tail[index] = Chunk::new(list);
         self.tail.insert(index + 1, Chunk::new(right));
-        if self.extend_directory(0) > 0 {
+        // While the tail is short, this is cheap, and it may be all there is.
+        if self.tail.len() <= SHORT_TAIL && self.extend_directory(0) > 0 {
             self.review();
         }
     }
@@ -452,7 +458,9 @@ impl Blocks<u64> {
         if let Some(slot) = self.slots.get_mut(slot) {
             let removed = slot.block.remove(value);
             slot.sum -= u64::from(removed);
-            if slot.sum == 0 {
+            if slot.sum == 0
+                && let Block::Cells(_) = slot.block
+            {
                 slot.block = Block::default();
             }
             return removed;
