@@ -15,6 +15,9 @@ pub trait Column<T> {
 
     /// The value of sample `index`, which must be `< len()`.
     fn get(&self, index: usize) -> T;
+
+    /// Copies the values of the samples from `start` on into `out`.
+    fn read(&self, start: usize, out: &mut [T]);
 }
 
 impl<T: Copy> Column<T> for [T] {
@@ -25,6 +28,11 @@ impl<T: Copy> Column<T> for [T] {
     #[inline]
     fn get(&self, index: usize) -> T {
         self[index]
+    }
+
+    #[inline]
+    fn read(&self, start: usize, out: &mut [T]) {
+        out.copy_from_slice(&self[start..start + out.len()]);
     }
 }
 
@@ -51,15 +59,25 @@ pub trait Lengths {
     fn read(&self, start: usize, out: &mut [u64]) -> Result<()>;
 }
 
-impl Lengths for [u64] {
+impl Lengths for Vec<u64> {
+    fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    fn read(&self, start: usize, out: &mut [u64]) -> Result<()> {
+        Lengths::read(&self.as_slice(), start, out)
+    }
+}
+
+impl Lengths for &[u64] {
     fn len(&self) -> usize {
         <[u64]>::len(self)
     }
 
     fn read(&self, start: usize, out: &mut [u64]) -> Result<()> {
-        for (i, (slot, &length)) in out.iter_mut().zip(&self[start..]).enumerate() {
+        for ((index, slot), &length) in (start..).zip(out).zip(&self[start..]) {
             if length > MAX_LENGTH {
-                return Err(bad_length(self.argument(), start + i, length));
+                return Err(bad_length(self.argument(), index, length));
             }
             *slot = length;
         }

@@ -1,46 +1,20 @@
 //! Toggle as a trainer uses it: observe, shape, filter what has no signal.
 
+mod scratch;
+mod settings;
+mod shaped;
+
+pub use settings::{Penalty, Settings};
+pub use shaped::{Metrics, Shaped};
+
+use self::scratch::{Group, Scratch, share};
 use crate::budget::{Budgets, Freeze, Rule};
 use crate::column::{Column, Lengths};
 use crate::error::{Error, Result};
 use crate::groups::Groups;
 use crate::keys::{DatasetKey, KeyRef, KeySource};
-use crate::quantile::Estimator;
-use crate::schedule::{Phase, Schedule, StepWatch, check_lambda};
+use crate::schedule::{Schedule, StepWatch, check_lambda};
 use crate::shaping::{Score, check_scores};
-
-/// What an enforced budget does to the score of a response above it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Penalty {
-    /// `r * 0`, as in the report. A negative score goes up.
-    #[default]
-    Zero,
-    /// `min(r, 0)`: a score never goes up.
-    CapAtZero,
-}
-
-/// Everything that a [`Toggle`] is made with.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// Length of a phase in training steps; 0 disables.
-    pub m: u64,
-    /// Groups solved less often than this keep their rewards; finite.
-    pub lambda: f64,
-    /// The percentile in `0..=100` of correct lengths that is the budget.
-    pub percentile: f64,
-    /// Steps at the beginning without a penalty.
-    pub warmup_steps: u64,
-    /// The empty estimator that each key begins with.
-    pub estimator: Estimator,
-    /// The phase of the first `m` steps.
-    pub start_phase: Phase,
-    /// When the budget of a key is fixed.
-    pub freeze: Freeze,
-    /// Correct responses below which a key has no budget; at least 1.
-    pub min_samples: u64,
-    /// What happens to a response over budget.
-    pub penalty: Penalty,
-}
 
 /// Toggle reward shaping (Kimi K2.5 report, arXiv 2602.02276, token-efficient RL):
 ///
@@ -59,7 +33,7 @@ pub struct Settings {
 /// let mut toggle = Toggle::new(settings)?;
 /// let batch = Batch {
 ///     datasets: &["math"; 4][..],
-///     lengths: &[100_u64, 200, 300, 900][..],
+///     lengths: &vec![100, 200, 300, 900],
 ///     correct: &[true, true, true, false],
 /// };
 /// toggle.observe(&batch, Some(0))?;
@@ -87,85 +61,6 @@ pub struct Batch<'a, K: ?Sized> {
     pub lengths: &'a dyn Lengths,
     /// Whether each response is correct.
     pub correct: &'a [bool],
-}
-
-/// What [`Toggle::shape`] makes of a batch.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Shaped<S> {
-    /// The shaped scores; `None` where the phase leaves all scores as they are.
-    pub scores: Option<Vec<S>>,
-    /// Per sample: its score was left as it is.
-    pub kept: Vec<bool>,
-    /// Per sample: the shaped scores of its group are not all equal.
-    pub has_signal: Vec<bool>,
-    /// Per sample: share of correct responses in its group.
-    pub group_accuracy: Vec<f64>,
-    /// Figures about the batch.
-    pub metrics: Metrics,
-}
-
-/// Figures about a shaped batch; shares are of all its samples or groups, NaN
-/// where there are none.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Metrics {
-    /// Whether the step is a length-penalty step.
-    pub length_penalty_phase: bool,
-    /// Share of samples whose score was left as it is.
-    pub kept_ratio: f64,
-    /// Share of groups whose accuracy reaches lambda in a penalty step.
-    pub enforced_group_ratio: f64,
-    /// Share of groups whose scores differed before shaping and no longer do.
-    pub lost_signal_group_ratio: f64,
-    /// Share of groups whose scores were equal before shaping and now differ.
-    pub gained_signal_group_ratio: f64,
-    /// Tokens of correct responses beyond their budgets, in any phase.
-    pub tokens_over_budget: f64,
-    /// Smallest budget of the keys in the batch, NaN without any.
-    pub budget_min: f64,
-    /// Median of the budgets of the keys in the batch.
-    pub budget_median: f64,
-    /// Largest budget of the keys in the batch.
-    pub budget_max: f64,
-}
-
-/// What calls leave behind for the next one to reuse; no part of the state.
-#[derive(Debug, Clone, Default)]
-struct Scratch {
-    ids: Vec<u32>,
-    lengths: Vec<u64>,
-    /// By id: the budget, infinite without one; NaN for keys not in the batch.
-    limits: Vec<f64>,
-    /// Ids of the batch in order of first appearance.
-    seen: Vec<u32>,
-    groups: Vec<Group>,
-}
-
-/// One group, while a batch is being shaped.
-#[derive(Debug, Clone, Copy, Default)]
-struct Group {
-    size: u32,
-    correct: u32,
-    enforced: bool,
-    had_signal: bool,
-    has_signal: bool,
-}
-
-impl Settings {
-    /// Settings with a normal first phase, no warm-up and no frozen budgets.
-    #[must_use]
-    pub fn new(m: u64, lambda: f64, percentile: f64, estimator: Estimator) -> Self {
-        Self {
-            m,
-            lambda,
-            percentile,
-            warmup_steps: 0,
-            estimator,
-            start_phase: Phase::Normal,
-            freeze: Freeze::Never,
-            min_samples: 1,
-            penalty: Penalty::Zero,
-        }
-    }
 }
 
 impl Toggle {
@@ -396,19 +291,27 @@ impl Toggle {
             budgets, scratch, ..
         } = self;
         scratch.forget_batch();
-        scratch.ids.resize(samples, 0);
         scratch.lengths.resize(samples, 0);
         batch.lengths.read(0, &mut scratch.lengths)?;
         let known = budgets.len();
+        let mut runs = std::mem::take(&mut scratch.runs);
+        runs.clear();
         let resolved = if intern {
             batch
                 .datasets
-                .resolve(0, &mut scratch.ids, |key| budgets.intern(key))
+                .read(0..samples, |key| budgets.intern(key), &mut runs)
         } else {
             batch
                 .datasets
-                .resolve(0, &mut scratch.ids, |key| budgets.id(key))
+                .read(0..samples, |key| budgets.id(key), &mut runs)
         };
+        scratch.ids.clear();
+        for run in &runs {
+            scratch
+                .ids
+                .extend(std::iter::repeat_n(run.id, run.len as usize));
+        }
+        scratch.runs = runs;
         if resolved.is_err() {
             budgets.truncate(known);
         }
@@ -425,7 +328,7 @@ impl Toggle {
             if is_pending {
                 budgets.record_pending(id, length);
             } else {
-                budgets.record(id, length)?;
+                budgets.record(id, &[length])?;
             }
         }
         if !is_pending {
@@ -492,7 +395,9 @@ impl Toggle {
         let metrics = Metrics {
             length_penalty_phase: is_penalty,
             kept_ratio: share(kept.iter().filter(|kept| **kept).count(), kept.len()),
-            tokens_over_budget: tokens_over.map(|(over, _)| over).sum::<f64>() + 0.0,
+            tokens_over_budget: tokens_over
+                .map(|(over, _)| over)
+                .fold(0.0, std::ops::Add::add),
             ..scratch.metrics()
         };
         let of = |f: fn(&Group) -> f64| {
@@ -524,102 +429,6 @@ impl PartialEq for Toggle {
     }
 }
 
-impl Group {
-    fn accuracy(&self) -> f64 {
-        f64::from(self.correct) / f64::from(self.size)
-    }
-}
-
-impl Scratch {
-    fn forget_batch(&mut self) {
-        for id in self.seen.drain(..) {
-            self.limits[id as usize] = f64::NAN;
-        }
-    }
-
-    /// Limits of the keys that were read; `next`: what later steps would use.
-    fn look_up_limits(&mut self, budgets: &mut Budgets, next: bool) {
-        self.limits.resize(budgets.len(), f64::NAN);
-        for &id in &self.ids {
-            let Some(limit) = self.limits.get_mut(id as usize) else {
-                continue;
-            };
-            if limit.is_nan() {
-                let budget = if next {
-                    budgets.next_budget(id)
-                } else {
-                    budgets.budget(id)
-                };
-                *limit = budget.unwrap_or(f64::INFINITY);
-                self.seen.push(id);
-            }
-        }
-    }
-
-    /// The largest length that the key keeps; unknown keys keep all.
-    fn limit(&self, id: u32) -> f64 {
-        self.limits
-            .get(id as usize)
-            .copied()
-            .unwrap_or(f64::INFINITY)
-    }
-
-    fn count_groups(&mut self, samples: &[u32], groups: usize, correct: &[bool]) {
-        self.groups.clear();
-        self.groups.resize(groups, Group::default());
-        for (&group, &is_correct) in samples.iter().zip(correct) {
-            let group = &mut self.groups[group as usize];
-            group.size += 1;
-            group.correct += u32::from(is_correct);
-        }
-    }
-
-    /// Sets `flag` of the groups in which not all scores are equal.
-    fn note_signal<S: Score>(
-        &mut self,
-        samples: &[u32],
-        score: impl Fn(usize) -> S,
-        flag: impl Fn(&mut Group) -> &mut bool,
-    ) {
-        let mut first: Vec<Option<S>> = vec![None; self.groups.len()];
-        for (i, &group) in samples.iter().enumerate() {
-            let score = score(i);
-            let first = first[group as usize].get_or_insert(score);
-            if *first != score {
-                *flag(&mut self.groups[group as usize]) = true;
-            }
-        }
-    }
-
-    /// The figures that groups and limits give; the others are left at zero.
-    fn metrics(&self) -> Metrics {
-        let groups =
-            |f: fn(&&Group) -> bool| share(self.groups.iter().filter(f).count(), self.groups.len());
-        let mut budgets: Vec<f64> = self.seen.iter().map(|&id| self.limit(id)).collect();
-        budgets.retain(|budget| budget.is_finite());
-        budgets.sort_unstable_by(f64::total_cmp);
-        let middle = |at: usize| budgets.get(at).copied().unwrap_or(f64::NAN);
-        let n = budgets.len();
-        Metrics {
-            length_penalty_phase: false,
-            kept_ratio: 0.0,
-            enforced_group_ratio: groups(|group| group.enforced),
-            lost_signal_group_ratio: groups(|group| group.had_signal && !group.has_signal),
-            gained_signal_group_ratio: groups(|group| !group.had_signal && group.has_signal),
-            tokens_over_budget: 0.0,
-            budget_min: budgets.first().copied().unwrap_or(f64::NAN),
-            budget_median: f64::midpoint(middle(n.saturating_sub(1) / 2), middle(n / 2)),
-            budget_max: budgets.last().copied().unwrap_or(f64::NAN),
-        }
-    }
-
-    fn nbytes(&self) -> usize {
-        (self.ids.capacity() + self.seen.capacity()) * size_of::<u32>()
-            + (self.lengths.capacity() + self.limits.capacity()) * size_of::<u64>()
-            + self.groups.capacity() * size_of::<Group>()
-    }
-}
-
 fn check_columns<K, C, S>(scores: &C, batch: &Batch<'_, K>, groups: &Groups) -> Result<()>
 where
     K: ?Sized,
@@ -642,9 +451,4 @@ fn check_len(argument: &'static str, len: usize, expected: usize) -> Result<()> 
             expected,
         })
     }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "no batch has 2^53 samples")]
-fn share(part: usize, whole: usize) -> f64 {
-    part as f64 / whole as f64
 }

@@ -9,7 +9,7 @@ fresh names is made anew before each call, outside the time taken.
 from __future__ import annotations
 
 import argparse
-import datetime
+import datetime as dt
 import json
 import platform
 import sys
@@ -20,12 +20,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 import toggle_rs
 from numpy_forms import BlockedTracker, HistogramTracker, Make
 from toggle_rs import ExactQuantile, ToggleBudgetTracker
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
-from oracle import ReferenceTracker  # noqa: E402
+from oracle import ReferenceTracker
 
 GROUP = 8
 BATCHES = 64
@@ -55,10 +56,11 @@ def names_of(form: str, ids: list[int]) -> Any:
 
 def batches_of(rng: np.random.Generator, n: int, datasets: int, form: str) -> list[Batch]:
     """Batches in which half of the samples are correct."""
-    result = []
+    result: list[Batch] = []
     for _ in range(BATCHES):
         ids = np.repeat(rng.integers(0, datasets, n // GROUP), GROUP).tolist()
-        result.append(((rng.random(n) < 0.5) * 1.0, lognormal(rng, n), names_of(form, ids)))
+        scores = (rng.random(n) < 0.5).astype(np.float64)
+        result.append((scores, lognormal(rng, n), names_of(form, ids)))
     return result
 
 
@@ -166,12 +168,11 @@ def bench_history(rounds: int) -> list[dict[str, Any]]:
     lengths = lognormal(rng, 10_000_000)
     rows = []
     for count in (10_000, 10_000_000):
-        trackers = {
-            "toggle-rs": lambda c=count: with_history(
-                ToggleBudgetTracker, lengths[:c], 8, form
-            ),
-        }
-        seconds = time_calls(trackers, batches, form, max(2, rounds // 2), BATCHES)
+
+        def make(seen: npt.NDArray[np.int64] = lengths[:count]) -> Any:
+            return with_history(ToggleBudgetTracker, seen, 8, form)
+
+        seconds = time_calls({"toggle-rs": make}, batches, form, max(2, rounds // 2), BATCHES)
         rows.append({"history": count, "seconds": seconds["toggle-rs"]})
         print(f"history of {count:>10,} lengths: {seconds['toggle-rs'] * 1e6:7.1f} us a step")
     print(f"  ratio {rows[1]['seconds'] / rows[0]['seconds']:.2f}")
@@ -218,7 +219,7 @@ def machine() -> dict[str, str]:
         models = [line for line in info.read_text().splitlines() if line.startswith("model name")]
         cpu = models[0].split(":")[1].strip() if models else cpu
     return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "date": dt.datetime.now(dt.timezone.utc).date().isoformat(),
         "cpu": cpu,
         "system": platform.platform(),
         "python": platform.python_version(),

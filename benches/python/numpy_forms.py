@@ -6,7 +6,7 @@ for each dataset and step. They check nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,7 @@ BLOCK = 256
 def lerp(low: Budgets, high: Budgets, fraction: Budgets) -> Budgets:
     """NumPy's own line for "linear"."""
     difference = high - low
-    return np.where(
-        fraction < 0.5, low + difference * fraction, high - difference * (1 - fraction)
-    )
+    return np.where(fraction < 0.5, low + difference * fraction, high - difference * (1 - fraction))
 
 
 class HistogramTracker:
@@ -45,21 +43,14 @@ class HistogramTracker:
         """An id for each sample: one look-up in a dict, all of it in C."""
         if isinstance(datasets, np.ndarray):
             datasets = datasets.tolist()
-        keys: Sequence[Any] = datasets
-        for _ in range(2):
-            try:
-                return np.fromiter(map(self.ids.__getitem__, keys), np.intp, len(keys))
-            except TypeError:  # lists do not hash
-                keys = [key if isinstance(key, str) else tuple(key) for key in datasets]
-            except KeyError:
-                break
-        for key in dict.fromkeys(
-            key if isinstance(key, str) else tuple(key) for key in datasets
-        ):
-            if key not in self.ids:
-                self.ids[key] = len(self.names)
-                self.names.append(key if isinstance(key, str) else "|".join(key))
-        return self._ids_of(datasets)
+        try:
+            return np.fromiter(map(self.ids.__getitem__, datasets), np.intp, len(datasets))
+        except (KeyError, TypeError):  # new names, or lists, which do not hash
+            keys = [key if isinstance(key, str) else tuple(key) for key in datasets]
+        for key in set(keys).difference(self.ids):
+            self.ids[key] = len(self.names)
+            self.names.append(key if isinstance(key, str) else "|".join(key))
+        return np.fromiter(map(self.ids.__getitem__, keys), np.intp, len(keys))
 
     def _grow(self, longest: int) -> None:
         """Room for the lengths and datasets that have come."""
@@ -157,7 +148,8 @@ class BlockedTracker(HistogramTracker):
         before = np.where(block > 0, cumulative[np.arange(len(rows)), block - 1], 0)
         counts = self.histograms.reshape(len(self.histograms), -1, BLOCK)[rows, block]
         within = (counts.cumsum(axis=1) <= (ranks - before)[:, None]).sum(axis=1)
-        return (block * BLOCK + within).astype(np.float64)
+        values: Budgets = (block * BLOCK + within).astype(np.float64)
+        return values
 
     def _budgets(self, rows: npt.NDArray[np.intp]) -> Budgets:
         cumulative = self.blocks[rows].cumsum(axis=1)

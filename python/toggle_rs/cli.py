@@ -8,7 +8,8 @@ def main() -> None:
     try:
         from .commands import app  # noqa: PLC0415  (typer may be missing)
     except ModuleNotFoundError as error:
-        if error.name not in {"typer", "rich"}:
+        package = (error.name or "").partition(".")[0]
+        if package not in {"typer", "rich"}:
             raise
-        sys.exit(f'toggle-rs: {error.name} is missing: pip install "toggle-rs[cli]"')
+        sys.exit(f'toggle-rs: {package} is missing: pip install "toggle-rs[cli]"')
     app(prog_name="toggle-rs")

@@ -1,4 +1,9 @@
 //! The Python module `toggle_rs._core`; the only place that names pyo3.
+#![allow(clippy::doc_markdown, reason = "docstrings are for Python's readers")]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "pyo3 hands arguments over by value"
+)]
 
 mod arrays;
 mod batch;
@@ -7,7 +12,9 @@ mod errors;
 mod keys;
 mod lengths;
 mod numbers;
+mod options;
 mod quantiles;
+mod shaped;
 mod toggle;
 mod traces;
 mod tracker;
@@ -20,9 +27,11 @@ mod _core {
     #[pymodule_export]
     use super::errors::CheckpointError;
     #[pymodule_export]
-    use super::quantiles::{ExactQuantile, GKQuantile, P2Quantile};
+    use super::quantiles::{DecayQuantile, ExactQuantile, GKQuantile, P2Quantile, WindowQuantile};
     #[pymodule_export]
-    use super::toggle::{Shaped, Toggle};
+    use super::shaped::Shaped;
+    #[pymodule_export]
+    use super::toggle::Toggle;
     #[pymodule_export]
     use super::traces::{Rollouts, TraceError, read_traces};
     #[pymodule_export]

@@ -3,23 +3,20 @@
 use std::ffi::CString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use numpy::PyArray1;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyDict, PyType};
 
-use super::arrays::{Array, Scores, Stored, with_scores};
+use super::arrays::{Array, Scores, with_scores};
 use super::batch::{correct_mask, groups_of};
-use super::convert::Like;
 use super::keys::{PyKeys, Refusal, key_dict, with_key};
 use super::lengths::LengthArgument;
-use super::numbers::Given;
-use super::{numbers, quantiles};
-use crate::Error;
-use crate::budget::Freeze;
-use crate::schedule::Phase;
-use crate::toggle::{Batch, Metrics, Penalty, Settings, Shaped as CoreShaped, Toggle as Core};
+use super::numbers::{self, Given};
+use super::options::{FREEZES, PENALTIES, START_PHASES, name_of, option};
+use super::quantiles;
+use super::shaped::{Shaped, Untyped};
+use crate::toggle::{Batch, Settings, Toggle as Core};
 
 /// Toggle reward shaping (Kimi K2.5 technical report, arXiv 2602.02276, its section on
 /// token-efficient RL):
@@ -439,163 +436,4 @@ impl Toggle {
         let shaped = shaped.map_err(|refusal: Refusal| refusal.explain(&datasets))?;
         shaped.into_python(scores)
     }
-}
-
-/// What shaping made of a batch, whatever the dtype of its scores.
-struct Untyped {
-    scores: Option<Box<dyn NewArray>>,
-    kept: Vec<bool>,
-    has_signal: Vec<bool>,
-    group_accuracy: Vec<f64>,
-    metrics: Metrics,
-}
-
-/// Scores that are to become an array; making one waits until no lock is held.
-trait NewArray {
-    fn into_array(self: Box<Self>, py: Python<'_>) -> Bound<'_, PyAny>;
-}
-
-impl<S: Stored + 'static> NewArray for Vec<S> {
-    fn into_array(self: Box<Self>, py: Python<'_>) -> Bound<'_, PyAny> {
-        PyArray1::from_vec(py, *self).into_any()
-    }
-}
-
-impl Untyped {
-    fn new<S: Stored + 'static>(shaped: CoreShaped<S>) -> Self {
-        let CoreShaped {
-            scores,
-            kept,
-            has_signal,
-            group_accuracy,
-            metrics,
-        } = shaped;
-        let scores = scores.map(|scores| Box::new(scores) as Box<dyn NewArray>);
-        Self {
-            scores,
-            kept,
-            has_signal,
-            group_accuracy,
-            metrics,
-        }
-    }
-
-    fn into_python(self, scores: &Bound<'_, PyAny>) -> PyResult<Shaped> {
-        let py = scores.py();
-        let like = Like::of(scores)?;
-        let array = |array: Bound<'_, PyAny>| like.convert(array).map(Bound::unbind);
-        Ok(Shaped {
-            scores: match self.scores {
-                Some(shaped) => array(shaped.into_array(py))?,
-                None => scores.clone().unbind(),
-            },
-            kept: array(PyArray1::from_vec(py, self.kept).into_any())?,
-            has_signal: array(PyArray1::from_vec(py, self.has_signal).into_any())?,
-            group_accuracy: array(PyArray1::from_vec(py, self.group_accuracy).into_any())?,
-            metrics: metrics(py, &self.metrics)?.unbind(),
-        })
-    }
-}
-
-const START_PHASES: [(&str, Phase); 2] = [
-    ("normal", Phase::Normal),
-    ("length_penalty", Phase::LengthPenalty),
-];
-const FREEZES: [(&str, Freeze); 3] = [
-    ("never", Freeze::Never),
-    ("warmup", Freeze::Warmup),
-    ("first", Freeze::First),
-];
-const PENALTIES: [(&str, Penalty); 2] =
-    [("zero", Penalty::Zero), ("cap_at_zero", Penalty::CapAtZero)];
-
-/// The choice that an argument names; the first one where it is not given.
-fn option<T: Copy>(
-    argument: &'static str,
-    object: &Given<'_>,
-    choices: &[(&str, T)],
-) -> PyResult<T> {
-    let Some(object) = &object.0 else {
-        return Ok(choices[0].1);
-    };
-    let names = choices
-        .iter()
-        .map(|(name, _)| format!("{name:?}"))
-        .collect::<Vec<_>>()
-        .join(" or ");
-    let Ok(name) = object.cast::<PyString>() else {
-        return Err(super::errors::wrong_type(argument, None, object, names));
-    };
-    let name = name.to_string_lossy();
-    let choice = choices.iter().find(|(choice, _)| *choice == name);
-    Ok(choice
-        .map(|&(_, value)| value)
-        .ok_or_else(|| Error::value(argument, format!("{name:?}"), names))?)
-}
-
-fn name_of<T: PartialEq>(value: T, choices: &[(&'static str, T)]) -> &'static str {
-    choices
-        .iter()
-        .find(|(_, choice)| *choice == value)
-        .map_or("", |(name, _)| name)
-}
-
-/// What `Toggle.shape` made of a batch of N samples.
-///
-/// Attributes:
-///     scores: The shaped scores, of the dtype that came in, shape (N,). The very object that
-///         came in where the phase changes nothing.
-///     kept: bool, shape (N,): the score was left as it is.
-///     has_signal: bool, shape (N,): the shaped scores of the sample's group are not all equal.
-///     group_accuracy: float64, shape (N,): share of correct responses in the sample's group.
-///     metrics: Nine floats: `toggle/` + `length_penalty_phase`, `kept_ratio` (of samples),
-///         `enforced_group_ratio`, `lost_signal_group_ratio`, `gained_signal_group_ratio` (of
-///         groups), `tokens_over_budget` (of correct samples), `budget_min`, `budget_median`,
-///         `budget_max` (over the keys of the batch, NaN without any).
-#[pyclass(frozen, get_all, module = "toggle_rs")]
-pub(super) struct Shaped {
-    scores: Py<PyAny>,
-    kept: Py<PyAny>,
-    has_signal: Py<PyAny>,
-    group_accuracy: Py<PyAny>,
-    metrics: Py<PyDict>,
-}
-
-#[pymethods]
-impl Shaped {
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!(
-            "Shaped(scores={}, kept={}, has_signal={}, group_accuracy={}, metrics={})",
-            self.scores.bind(py).repr()?,
-            self.kept.bind(py).repr()?,
-            self.has_signal.bind(py).repr()?,
-            self.group_accuracy.bind(py).repr()?,
-            self.metrics.bind(py).repr()?,
-        ))
-    }
-}
-
-fn metrics<'py>(py: Python<'py>, metrics: &Metrics) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    let phase = f64::from(u8::from(metrics.length_penalty_phase));
-    for (name, value) in [
-        ("toggle/length_penalty_phase", phase),
-        ("toggle/kept_ratio", metrics.kept_ratio),
-        ("toggle/enforced_group_ratio", metrics.enforced_group_ratio),
-        (
-            "toggle/lost_signal_group_ratio",
-            metrics.lost_signal_group_ratio,
-        ),
-        (
-            "toggle/gained_signal_group_ratio",
-            metrics.gained_signal_group_ratio,
-        ),
-        ("toggle/tokens_over_budget", metrics.tokens_over_budget),
-        ("toggle/budget_min", metrics.budget_min),
-        ("toggle/budget_median", metrics.budget_median),
-        ("toggle/budget_max", metrics.budget_max),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    Ok(dict)
 }

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// Values that are copied at a time, so that an array of any size needs
 /// little memory beside it.
-const CHUNK: usize = 4096;
+const CHUNK: usize = 2048;
 
 /// Lengths for the estimators that count.
 pub(super) struct Integers<'py>(LengthArgument<'py>);

@@ -34,7 +34,7 @@ const MIN_BUFFER: usize = 256;
 /// New values wait in a head buffer of 1 / `epsilon` values (at least 256),
 /// which is sorted and merged into the summary when it is full: amortised
 /// O(log(1 / `epsilon`) + tuples * `epsilon`) a value. One stream needs at most
-/// 11 / (2 `epsilon`) * log2(2 `epsilon` n) tuples, by the paper's theorem; most
+/// 11 / (2 `epsilon`) * log2(2 `epsilon` n) tuples, the paper's bound; most
 /// need fewer than 1 / `epsilon`. A query looks at the buffer without flushing
 /// it: O(tuples), and the sorting of a copy of the buffer.
 ///

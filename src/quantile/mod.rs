@@ -12,7 +12,7 @@ mod window;
 pub use decay::DecayQuantile;
 pub use estimator::Estimator;
 #[cfg(feature = "python")]
-pub(crate) use estimator::P2_MERGE;
+pub(crate) use estimator::{P2_MERGE, WINDOW_MERGE};
 pub use exact::ExactQuantile;
 pub use gk::GkQuantile;
 pub use p2::P2Quantile;

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+
 from oracle import Metrics, Oracle
 from strategies import Batch, Source, draw_batch, draw_percentile, draw_settings
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
 from toggle_rs import ToggleBudgetTracker
 
 settings.register_profile(

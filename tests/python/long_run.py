@@ -1,6 +1,6 @@
 """Random batches against the oracle, many of them, from one seed.
 
-    python tests/python/long_run.py --batches 100000 --seed 1
+python tests/python/long_run.py --batches 100000 --seed 1
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import sys
 import time
 
 import numpy as np
+
 from agreement import check_run
 from strategies import Rolled
+from toggle_rs import ToggleBudgetTracker
 
 STEPS_PER_RUN = 5
 
 
 def run(batches: int, seed: int) -> int:
     """Plays at least `batches` steps; returns how many. Raises at the first difference."""
-    from toggle_rs import ToggleBudgetTracker
-
     done = 0
     while done < batches:
         # A run of its own generator: it can be played again without those before it.

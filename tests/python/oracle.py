@@ -22,7 +22,8 @@ def key_of(dataset: Any) -> Key:
 
 
 def numpy_mean(groups: np.ndarray) -> np.ndarray:
-    return groups.mean(axis=-1)
+    means: np.ndarray = groups.mean(axis=-1)
+    return means
 
 
 class ReferenceTracker:

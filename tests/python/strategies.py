@@ -7,7 +7,7 @@ Structure is chosen piece by piece; the numbers in an array come from a seed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -32,17 +32,42 @@ LAYOUTS = (
 # "a|b" and ["a", "b"] are two keys with one metric name.
 KEYS: tuple[Any, ...] = (
     "math", "code", ["math"], ["math", "code"], ("code", "math"), "a|b", ["a", "b"], "",
-    "größe", "数学", "🧮", "with space", ["", ""], "x" * 300, "nul\0inside", ["one", "two", "three"],
-)  # fmt: skip
-
-KEY_FORMS = (
-    "shared list", "fresh list", "tuple", "object array", "strided object array", "str array",
-    "strided str array", "lists", "tuples", "str subclass",
+    "größe", "数学", "🧮", "with space", ["", ""], "x" * 300, "nul\0inside",
+    ["one", "two", "three"],
 )  # fmt: skip
 
 
 class Name(str):
     """A str by inheritance, as `numpy.str_` is."""
+
+    __slots__ = ()
+
+
+def fresh(name: Any) -> Any:
+    """An equal object that shares nothing with the first."""
+    return "".join(list(name)) if isinstance(name, str) else [fresh(part) for part in name]
+
+
+def object_array(names: list[Any]) -> np.ndarray:
+    result = np.empty(len(names), object)
+    for i, name in enumerate(names):
+        result[i] = name
+    return result
+
+
+ONLY_STR = ("str array", "strided str array", "str subclass")
+KEY_FORMS: dict[str, Callable[[list[Any]], Any]] = {
+    "shared list": list,
+    "fresh list": lambda names: [fresh(name) for name in names],
+    "tuple": tuple,
+    "object array": object_array,
+    "strided object array": lambda names: np.repeat(object_array(names), 3)[1::3],
+    "str array": lambda names: np.array(names, np.str_),
+    "strided str array": lambda names: np.repeat(np.array(names, np.str_), 2)[::-2][::-1],
+    "lists": lambda names: [[name] if isinstance(name, str) else list(name) for name in names],
+    "tuples": lambda names: [(name,) if isinstance(name, str) else tuple(name) for name in names],
+    "str subclass": lambda names: [Name(name) for name in names],
+}
 
 
 class Source(Protocol):
@@ -124,50 +149,62 @@ def laid_out(values: np.ndarray, layout: str) -> np.ndarray:
     elif layout == "column":
         result = np.zeros((n, 3), dtype)[:, 1]
     else:
-        stride = {"every second": 2, "every third": 3, "reversed": -1, "reversed every second": -2}[layout]
+        stride = {"every second": 2, "every third": 3, "reversed": -1, "reversed every second": -2}[
+            layout
+        ]
         # What lies between is as far from the values as it can be: a wrong stride shows.
-        between = 1 if dtype == bool else np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
+        between = 1 if dtype.kind == "b" else np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
         result = np.full(n * abs(stride), between, dtype)[::stride]
     result[...] = values
     return result
 
 
-def draw_scores(source: Source, n: int, dtype: np.dtype, max_score: float) -> np.ndarray:
+def draw_scores(source: Source, n: int, dtype: np.dtype, top: float) -> np.ndarray:
+    """Scores of a dtype, `top` being that of a correct response."""
     rng = source.rng()
-    if dtype == bool:
+    if dtype.kind == "b":
         return rng.random(n) < source.one_of((0.5, 0.9, 1.0))
-    if dtype.kind in "iu":
-        kind = source.one_of(("zero or max", "around max", "all values"))
-        top = int(min(max(max_score, 1), 100))
-        if kind == "zero or max":
-            return (rng.random(n) < 0.6).astype(dtype) * dtype.type(top)
-        if kind == "around max":
-            return rng.integers(0 if dtype.kind == "u" else -top, top + 2, n).astype(dtype)
-        # Beyond 2**53 an integer is not exact where it is divided, and refused.
-        low, high = max(np.iinfo(dtype).min, -(2**53)), min(np.iinfo(dtype).max, 2**53)
-        return rng.integers(low, high, n, dtype, endpoint=True)
-    kind = source.one_of(
-        ("zero or max", "partial", "tenths", "signed", "signs and zeros", "around max", "wide", "extreme")
-    )
-    if kind == "zero or max":
-        return ((rng.random(n) < 0.6) * max_score).astype(dtype)
-    if kind == "partial":
-        return np.minimum(rng.random(n) * 1.3 * max_score, max_score).astype(dtype)
-    if kind == "tenths":
-        return (rng.integers(0, 11, n) / 10 * max_score).astype(dtype)
-    if kind == "signed":
-        return (rng.normal(0.3, 1.0, n) * max_score).astype(dtype)
-    if kind == "signs and zeros":
-        return rng.choice(np.array([-max_score, -0.0, 0.0, max_score]), n).astype(dtype)
-    if kind == "around max":
-        top = dtype.type(max_score)
-        near = [np.nextafter(top, dtype.type(0)), top, np.nextafter(top, dtype.type(np.inf)), 0.0]
-        return rng.choice(np.array(near, dtype), n)
-    if kind == "wide":
-        return (rng.normal(size=n) * 10.0 ** rng.integers(-12, 13, n) * max_score).astype(dtype)
-    info = np.finfo(dtype)
-    extremes = [info.tiny, -info.tiny, info.smallest_subnormal, info.max, -info.max, max_score, 0.0]
-    return rng.choice(np.array(extremes, dtype), n, p=[0.15, 0.1, 0.15, 0.01, 0.01, 0.38, 0.2])
+    if dtype.kind == "f":
+        kinds = float_scores(rng, n, dtype, top)
+    else:
+        kinds = integer_scores(rng, n, dtype, int(min(max(top, 1), 100)))
+    with np.errstate(all="ignore"):
+        return kinds[source.one_of(list(kinds))]().astype(dtype)
+
+
+def integer_scores(
+    rng: np.random.Generator, n: int, dtype: np.dtype, top: int
+) -> dict[str, Callable[[], np.ndarray]]:
+    # Beyond 2**53 an integer is not exact where it is divided, and refused.
+    low, high = max(np.iinfo(dtype).min, -(2**53)), min(np.iinfo(dtype).max, 2**53)
+    return {
+        "zero or max": lambda: (rng.random(n) < 0.6) * top,
+        "around max": lambda: rng.integers(max(low, -top), top + 2, n),
+        "all values": lambda: rng.integers(low, high, n, dtype, endpoint=True),
+    }
+
+
+def float_scores(
+    rng: np.random.Generator, n: int, dtype: np.dtype, top: float
+) -> dict[str, Callable[[], np.ndarray]]:
+    info, exact_top = np.finfo(dtype), dtype.type(top)
+    near = [
+        np.nextafter(exact_top, dtype.type(0)), exact_top,
+        np.nextafter(exact_top, dtype.type(np.inf)), 0.0,
+    ]  # fmt: skip
+    extremes = [info.tiny, -info.tiny, info.smallest_subnormal, info.max, -info.max, top, 0.0]
+    return {
+        "zero or max": lambda: (rng.random(n) < 0.6) * top,
+        "partial": lambda: np.minimum(rng.random(n) * 1.3 * top, top),
+        "tenths": lambda: rng.integers(0, 11, n) / 10 * top,
+        "signed": lambda: rng.normal(0.3, 1.0, n) * top,
+        "signs and zeros": lambda: rng.choice(np.array([-top, -0.0, 0.0, top]), n),
+        "around max": lambda: rng.choice(np.array(near), n),
+        "wide": lambda: rng.normal(size=n) * 10.0 ** rng.integers(-12, 13, n) * top,
+        "extreme": lambda: rng.choice(
+            np.array(extremes), n, p=[0.15, 0.1, 0.15, 0.01, 0.01, 0.38, 0.2]
+        ),
+    }
 
 
 def draw_lengths(source: Source, n: int) -> np.ndarray:
@@ -188,41 +225,16 @@ def draw_lengths(source: Source, n: int) -> np.ndarray:
     return np.minimum(values, top).astype(dtype)
 
 
-def draw_datasets(source: Source, n: int, group: int) -> Any:
+def draw_datasets(source: Source, n: int, group: int, form: str | None = None) -> Any:
     """Names of one of the forms, equal within a group or not."""
     rng = source.rng()
-    form = source.one_of(KEY_FORMS)
-    pool: list[Any] = [source.one_of(KEYS) for _ in range(source.integer(1, 5))]
-    if form in ("str array", "strided str array", "str subclass"):
+    form = form or source.one_of(list(KEY_FORMS))
+    pool = [source.one_of(KEYS) for _ in range(source.integer(1, 5))]
+    if form in ONLY_STR:
         pool = [key if isinstance(key, str) else "|".join(key) for key in pool]
     per = source.one_of((group, 1))
     ids = np.repeat(rng.integers(0, len(pool), n // per + 1), per)[:n].tolist()
-    names = [pool[i] for i in ids]
-    if form == "shared list":
-        return names
-    if form == "fresh list":
-        return [fresh(name) for name in names]
-    if form == "tuple":
-        return tuple(names)
-    if form == "lists":
-        return [[name] if isinstance(name, str) else list(name) for name in names]
-    if form == "tuples":
-        return [(name,) if isinstance(name, str) else tuple(name) for name in names]
-    if form == "str subclass":
-        return [Name(name) for name in names]
-    if form == "str array":
-        return np.array(names, dtype=np.str_)
-    if form == "strided str array":
-        return np.repeat(np.array(names, dtype=np.str_), 2)[::-2][::-1]
-    objects = np.empty(n, object)
-    for i, name in enumerate(names):
-        objects[i] = name
-    return np.repeat(objects, 3)[1::3] if form == "strided object array" else objects
-
-
-def fresh(name: Any) -> Any:
-    """An equal object that shares nothing with the first."""
-    return "".join(list(name)) if isinstance(name, str) else [fresh(part) for part in name]
+    return KEY_FORMS[form]([pool[i] for i in ids])
 
 
 def draw_group_size(source: Source) -> int:
@@ -281,4 +293,6 @@ def draw_settings(source: Source) -> dict[str, Any]:
 
 
 def draw_percentile(source: Source) -> float:
-    return source.one_of((80.0, 50, 0, 100, 90.0, 33.3, 99.9, 1e-9, 100 / 3, source.integer(0, 1000) / 10))
+    return source.one_of(
+        (80.0, 50, 0, 100, 90.0, 33.3, 99.9, 1e-9, 100 / 3, source.integer(0, 1000) / 10)
+    )

@@ -1,5 +1,7 @@
 """What is refused: the message names the argument, and nothing has changed."""
 
+# ruff: noqa: E501 - the tables have one case a line.
+
 from __future__ import annotations
 
 import re
@@ -7,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from agreement import unchanged
 from toggle_rs import ToggleBudgetTracker
 
@@ -151,12 +154,12 @@ TYPE_ERRORS: dict[str, tuple[dict[str, Any], str]] = {
     "maximum an array": ({"max_possible_score": np.ones(N)}, "^max_possible_score: "),
 }  # fmt: skip
 
-# Not one-dimensional: which of the two errors it is does not matter here. One number counts as one sample.
+# Not one-dimensional: which of the two errors it is does not matter.
 SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     "scores in a column": ({"scores": np.ones((N, 1))}, "^scores: "),
     "scores in a row": ({"scores": np.ones((1, N))}, "^scores: "),
-    "scores of no dimension": ({"scores": np.array(1.0)}, "scores"),
-    "scores a number": ({"scores": 1.0}, "scores"),
+    "scores of no dimension": ({"scores": np.array(1.0)}, "^scores: "),
+    "scores a number": ({"scores": 1.0}, "^scores: "),
     "lengths a number": ({"sequence_lengths": 3}, "lengths: "),
     "lengths in a column": ({"sequence_lengths": np.ones((N, 1), int)}, "lengths: "),
     "lengths in rows": ({"sequence_lengths": np.ones((2, 4), int)}, "lengths: "),
@@ -196,13 +199,17 @@ def test_the_good_arguments_are_good(tracker: ToggleBudgetTracker) -> None:
 
 @pytest.mark.parametrize("step", [0, 1], ids=["normal", "penalty"])
 @pytest.mark.parametrize(("change", "error", "message"), BOTH)
-def test_maybe_apply(tracker: ToggleBudgetTracker, change: dict[str, Any], error: Any, message: str, step: int) -> None:
+def test_maybe_apply(
+    tracker: ToggleBudgetTracker, change: dict[str, Any], error: Any, message: str, step: int
+) -> None:
     with unchanged(tracker), pytest.raises(error, match=f"(?i){message}"):
         tracker.maybe_apply(**(good() | {"step": step} | change))
 
 
 @pytest.mark.parametrize(("change", "error", "message"), BOTH)
-def test_update(tracker: ToggleBudgetTracker, change: dict[str, Any], error: Any, message: str) -> None:
+def test_update(
+    tracker: ToggleBudgetTracker, change: dict[str, Any], error: Any, message: str
+) -> None:
     arguments = good() | change
     arguments["lengths"] = arguments.pop("sequence_lengths")
     del arguments["step"], arguments["num_samples_per_prompt"]
@@ -224,7 +231,7 @@ def test_maybe_apply_in_the_penalty_phase(
 def test_the_error_is_an_exception_not_a_panic(tracker: ToggleBudgetTracker) -> None:
     """A panic is a BaseException that `except Exception` does not catch."""
     for change, _ in [*VALUE_ERRORS.values(), *TYPE_ERRORS.values(), *SHAPES.values()]:
-        with pytest.raises(Exception, match=".") as caught:
+        with pytest.raises(Exception, match=r".") as caught:
             tracker.maybe_apply(**(good() | change))
         assert not re.search("panic|unwrap|Rust", str(caught.value))
 
@@ -260,7 +267,9 @@ SETTINGS: dict[str, tuple[str, Any, type[Exception]]] = {
 
 
 @pytest.mark.parametrize(("name", "value", "error"), SETTINGS.values(), ids=SETTINGS)
-def test_settings(tracker: ToggleBudgetTracker, name: str, value: Any, error: type[Exception]) -> None:
+def test_settings(
+    tracker: ToggleBudgetTracker, name: str, value: Any, error: type[Exception]
+) -> None:
     arguments = {"m": 1, "lambda_": 0.5, "percentile": 80.0, "warmup_steps": 0, name: value}
     with pytest.raises(error, match=f"^{name}: "):
         ToggleBudgetTracker(**arguments)
@@ -270,17 +279,19 @@ def test_settings(tracker: ToggleBudgetTracker, name: str, value: Any, error: ty
 
 @pytest.mark.parametrize("estimator", ["nope", "", "EXACT"])
 def test_unknown_estimator(estimator: str) -> None:
-    with pytest.raises(ValueError, match="^estimator: "):
+    with pytest.raises(ValueError, match=r"^estimator: "):
         ToggleBudgetTracker(1, 0.5, 80.0, 0, estimator=estimator)
 
 
-@pytest.mark.parametrize("estimator", [None, 5, b"exact"])
+@pytest.mark.parametrize("estimator", [5, b"exact", 0.5])
 def test_estimator_of_a_wrong_type(estimator: Any) -> None:
-    with pytest.raises(TypeError, match="^estimator: "):
+    with pytest.raises(TypeError, match=r"^estimator: "):
         ToggleBudgetTracker(1, 0.5, 80.0, 0, estimator=estimator)
 
 
-@pytest.mark.parametrize("name", ["m", "lambda_", "percentile", "warmup_steps", "enabled", "lengths_per_dataset"])
+@pytest.mark.parametrize(
+    "name", ["m", "lambda_", "percentile", "warmup_steps", "enabled", "lengths_per_dataset"]
+)
 def test_no_attribute_can_be_deleted(tracker: ToggleBudgetTracker, name: str) -> None:
     with unchanged(tracker), pytest.raises((AttributeError, TypeError)):
         delattr(tracker, name)
@@ -294,7 +305,7 @@ def test_what_is_derived_cannot_be_set(tracker: ToggleBudgetTracker, name: str) 
 
 @pytest.mark.parametrize("key", [5, None, b"math", ["math", 5], [None], {"math"}, object(), 1.5])
 def test_budget_of_what_is_no_key(tracker: ToggleBudgetTracker, key: Any) -> None:
-    with unchanged(tracker), pytest.raises(TypeError, match="^dataset"):
+    with unchanged(tracker), pytest.raises(TypeError, match=r"^dataset"):
         tracker.budget(key)
 
 

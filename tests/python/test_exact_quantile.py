@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from strategies import INTEGERS, LAYOUTS, Drawn, draw_lengths, laid_out
 from toggle_rs import ExactQuantile
 
@@ -31,14 +32,26 @@ def check(sketch: ExactQuantile, values: np.ndarray, qs: Any = QS) -> None:
     assert type(sketch.min) is type(sketch.max) is int
     assert (sketch.min, sketch.max) == (x[0], x[-1])
     qs = np.array(qs)
-    assert [hexed(sketch.quantile(float(q))) for q in qs] == [hexed(float(np.quantile(x, q))) for q in qs]
+    assert [hexed(sketch.quantile(float(q))) for q in qs] == [
+        hexed(float(np.quantile(x, q))) for q in qs
+    ]
     ps = np.minimum(qs * 100, 100)
-    assert [hexed(sketch.percentile(float(p))) for p in ps] == [hexed(float(np.percentile(x, p))) for p in ps]
+    assert [hexed(sketch.percentile(float(p))) for p in ps] == [
+        hexed(float(np.percentile(x, p))) for p in ps
+    ]
     for array, answer in ((qs, sketch.quantile(qs)), (ps / 100, sketch.percentile(ps))):
         assert type(answer) is np.ndarray
         assert answer.dtype == np.float64
         assert answer.tobytes() == np.quantile(x, array).tobytes()
-    for v in {-1.0, 0.0, float(x[0]), float(x[-1]), float(x[len(x) // 2]), float(x[-1]) + 0.5, float(x[0]) - 0.5}:
+    for v in {
+        -1.0,
+        0.0,
+        float(x[0]),
+        float(x[-1]),
+        float(x[len(x) // 2]),
+        float(x[-1]) + 0.5,
+        float(x[0]) - 0.5,
+    }:
         assert hexed(sketch.rank(v)) == hexed(float(np.searchsorted(x, v, "right") / len(x)))
 
 
@@ -71,11 +84,24 @@ def test_every_array(dtype: str, layout: str, n: int) -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        7, 0, 2**53, np.int64(7), np.uint8(255), np.array(7), [], [3], [3, 1, 2, 1], (3, 1), [np.int64(5), 6], [2**53, 0],
-        list(range(5000)), np.arange(0), np.broadcast_to(np.int32(4), 300),
+        7,
+        0,
+        2**53,
+        np.int64(7),
+        np.uint8(255),
+        np.array(7),
+        [],
+        [3],
+        [3, 1, 2, 1],
+        (3, 1),
+        [np.int64(5), 6],
+        [2**53, 0],
+        list(range(5000)),
+        np.arange(0),
+        np.broadcast_to(np.int32(4), 300),
     ],
     ids=lambda values: f"{type(values).__name__}-{str(values)[:12]}",
-)  # fmt: skip
+)
 def test_scalars_and_lists(values: Any) -> None:
     sketch = ExactQuantile()
     sketch.update(values)
@@ -142,7 +168,7 @@ def test_equal_means_same_values(values: list[int], random: Any) -> None:
     for value in shuffled:
         b.update(value)
     assert a == b
-    assert not a != b
+    assert (a != b) is False
     b.update(3)
     assert a != b
     assert a != values
@@ -212,15 +238,34 @@ def test_values_out_of_range(values: Any, message: str) -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        1.0, np.float64(1), True, np.True_, None, "12", b"12", 1j, object(), [1, 2.0], [1, "2"], [1, None], [[1]], [True],
-        np.ones(3), np.ones(3, bool), np.ones(3, object), np.ones(3, ">i8"), np.ones(3, "m8[s]"), np.array(["1"]),
-        {1: 2}, {1, 2},
+        1.0,
+        np.float64(1),
+        True,
+        np.True_,
+        None,
+        "12",
+        b"12",
+        1j,
+        object(),
+        [1, 2.0],
+        [1, "2"],
+        [1, None],
+        [[1]],
+        [True],
+        np.ones(3),
+        np.ones(3, bool),
+        np.ones(3, object),
+        np.ones(3, ">i8"),
+        np.ones(3, "m8[s]"),
+        np.array(["1"]),
+        {1: 2},
+        {1, 2},
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_values_of_a_wrong_type(values: Any) -> None:
     sketch = filled()
-    with pytest.raises(TypeError, match="^values"):
+    with pytest.raises(TypeError, match=r"^values"):
         sketch.update(values)
     assert sketch == filled()
 
@@ -228,7 +273,7 @@ def test_values_of_a_wrong_type(values: Any) -> None:
 @pytest.mark.parametrize("values", [np.ones((2, 2), int), np.ones((1, 1), int)], ids=str)
 def test_values_of_two_dimensions(values: np.ndarray) -> None:
     sketch = filled()
-    with pytest.raises((TypeError, ValueError), match="^values"):
+    with pytest.raises((TypeError, ValueError), match=r"^values"):
         sketch.update(values)
     assert sketch == filled()
 
@@ -244,19 +289,21 @@ def test_quantile_out_of_range(value: float) -> None:
 
 
 def test_quantile_just_above() -> None:
-    with pytest.raises(ValueError, match="^q: got 1.0000000000000002"):
+    with pytest.raises(ValueError, match=r"^q: got 1.0000000000000002"):
         filled().quantile(float(np.nextafter(1, 2)))
-    with pytest.raises(ValueError, match="^p: got 100.00000000000001"):
+    with pytest.raises(ValueError, match=r"^p: got 100.00000000000001"):
         filled().percentile(100.00000000000001)
-    with pytest.raises(ValueError, match="^p: got 101"):
+    with pytest.raises(ValueError, match=r"^p: got 101"):
         filled().percentile(101)
 
 
-@pytest.mark.parametrize("value", ["0.5", None, 0.5j, object(), ["a"], np.array(["0.5"]), np.array([0.5j])], ids=repr)
+@pytest.mark.parametrize(
+    "value", ["0.5", None, 0.5j, object(), ["a"], np.array(["0.5"]), np.array([0.5j])], ids=repr
+)
 def test_quantile_of_a_wrong_type(value: Any) -> None:
-    with pytest.raises(TypeError, match="^q"):
+    with pytest.raises(TypeError, match=r"^q"):
         filled().quantile(value)
-    with pytest.raises(TypeError, match="^p"):
+    with pytest.raises(TypeError, match=r"^p"):
         filled().percentile(value)
 
 

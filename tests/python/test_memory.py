@@ -34,7 +34,8 @@ def peak_of(call):
         file.write("5")  # the peak starts from here
     resident = status("VmRSS")
     result = call(small=False)
-    out = {"resident": status("VmHWM") - resident, "traced": tracemalloc.get_traced_memory()[1] - traced}
+    traced = tracemalloc.get_traced_memory()[1] - traced
+    out = {"resident": status("VmHWM") - resident, "traced": traced}
     tracemalloc.stop()
     return result, out
 
@@ -64,7 +65,8 @@ def call(small):
     m = 8000 if small else n
     if small:
         # The histogram of the lengths belongs to the state.
-        tracker.update(list(names[:2]) * 30_000, np.repeat(np.arange(30_000), 2), np.ones(60_000), 1.0)
+        every = np.repeat(np.arange(30_000), 2)
+        tracker.update(list(names[:2]) * 30_000, every, np.ones(60_000), 1.0)
     return tracker.maybe_apply(step, scores[:m], lengths[:m], names[:m] if small else names, 8, 1.0)
 
 (result, metrics), out = peak_of(call)
@@ -81,13 +83,18 @@ print(json.dumps(out | {"returned": 0}))
 """
 
 pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/clear_refs").exists(), reason="the peak is reset through /proc, which only Linux has"
+    not Path("/proc/self/clear_refs").exists(),
+    reason="the peak is reset through /proc, which only Linux has",
 )
 
 
 def measure(code: str, *arguments: str) -> dict[str, int]:
     result = subprocess.run(
-        [sys.executable, "-c", MEASURE + code, *arguments], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", MEASURE + code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+
 from toggle_rs import ExactQuantile, ToggleBudgetTracker
 
 THREADS = 8
@@ -393,7 +394,11 @@ assert a.count == b.count == 0
 def test_hostile_callers(code: str) -> None:
     """No deadlock, no read of freed memory: the process ends well."""
     result = subprocess.run(
-        [sys.executable, "-c", SETUP + code], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", SETUP + code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr
     assert "panic" not in result.stderr

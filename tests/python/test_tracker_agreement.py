@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import check_history, check_run, check_step
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from agreement import check_history, check_run, check_step
 from long_run import run
 from oracle import Oracle
 from pairwise import WRONG_SUMS
 from strategies import (
-    INTEGERS, KEY_FORMS, LAYOUTS, MAX_SCORES, SCORE_DTYPES, SUM_EDGES,
-    Batch, Drawn, Rolled, draw_datasets, laid_out,
+    INTEGERS,
+    KEY_FORMS,
+    LAYOUTS,
+    MAX_SCORES,
+    SCORE_DTYPES,
+    SUM_EDGES,
+    Batch,
+    Drawn,
+    Rolled,
+    draw_datasets,
+    laid_out,
 )  # fmt: skip
 from toggle_rs import ToggleBudgetTracker
 
@@ -34,7 +44,9 @@ def one_batch(seed: int, n: int, group: int) -> Batch:
         step=1,
         scores=(rng.random(n) < 0.6) * 1.0,
         sequence_lengths=np.minimum(rng.lognormal(4, 1, n), 120).astype(np.int64),
-        datasets=[("math", "code", "logic")[i] for i in np.repeat(rng.integers(0, 3, n // group), group)],
+        datasets=[
+            ("math", "code", "logic")[i] for i in np.repeat(rng.integers(0, 3, n // group), group)
+        ],
         num_samples_per_prompt=group,
         max_possible_score=1.0,
         lambda_=0.5,
@@ -75,17 +87,15 @@ def test_broadcast_arrays() -> None:
 
 @pytest.mark.parametrize("form", KEY_FORMS)
 def test_every_form_of_names(form: str) -> None:
-    class FixedForm(Rolled):
-        def one_of(self, options):  # type: ignore[no-untyped-def]
-            return form if options is KEY_FORMS else super().one_of(options)
-
     for seed in range(20):
         batch = one_batch(seed, 96, 8)
-        batch.datasets = draw_datasets(FixedForm(np.random.default_rng(seed)), 96, 8)
+        batch.datasets = draw_datasets(Rolled(np.random.default_rng(seed)), 96, 8, form)
         check_batch(batch)
 
 
-@pytest.mark.parametrize("max_score", MAX_SCORES, ids=lambda value: f"{type(value).__name__}-{value}")
+@pytest.mark.parametrize(
+    "max_score", MAX_SCORES, ids=lambda value: f"{type(value).__name__}-{value}"
+)
 @pytest.mark.parametrize("dtype", SCORE_DTYPES)
 def test_every_kind_of_max_possible_score(dtype: str, max_score: object) -> None:
     """Python numbers are weak beside an array, NumPy scalars are not."""
@@ -95,11 +105,24 @@ def test_every_kind_of_max_possible_score(dtype: str, max_score: object) -> None
         batch = one_batch(4, 10 * group, group)
         batch.max_possible_score = max_score
         # In floating point: the maximum rounded to float32, to float64, and what is next to it.
-        near = np.array([top, np.float32(top), np.nextafter(top, 0), np.nextafter(np.float32(top), 0), top / 3, 0])
+        near = np.array(
+            [
+                top,
+                np.float32(top),
+                np.nextafter(top, 0),
+                np.nextafter(np.float32(top), 0),
+                top / 3,
+                0,
+            ]
+        )
         batch.scores = rng.choice(near, 10 * group).astype(dtype)
         accuracy = (batch.scores / max_score).reshape(-1, group).mean(axis=-1)
         for at in accuracy[:4]:
-            for batch.lambda_ in (float(at), float(np.nextafter(float(at), -1)), float(np.nextafter(float(at), 9e9))):
+            for batch.lambda_ in (
+                float(at),
+                float(np.nextafter(float(at), -1)),
+                float(np.nextafter(float(at), 9e9)),
+            ):
                 check_batch(batch)
 
 
@@ -141,12 +164,26 @@ def test_order_of_the_group_sum(group: int, dtype: str) -> None:
 def test_float32_is_summed_in_float32() -> None:
     scores, accuracy = scores_at_the_edge(64, "float32")
     wide = scores.astype(np.float64).reshape(-1, 64).mean(axis=-1).astype(np.float32)
-    assert (wide < accuracy).any() and (wide > accuracy).any()
+    assert (wide < accuracy).any()
+    assert (wide > accuracy).any()
     for own, mean in zip(scores.reshape(-1, 64), accuracy, strict=True):
         batch = one_batch(0, 64, 64)
         batch.scores, batch.lambda_ = own, float(mean)
         batch.sequence_lengths = np.arange(64)
         check_batch(batch)
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8"])
+def test_every_kind_of_lambda(dtype: str, kind: type) -> None:
+    """Beside a float32 accuracy a Python float is rounded, a np.float64 widens it."""
+    batch = one_batch(6, 300, 3)
+    batch.scores = (batch.scores * np.random.default_rng(6).integers(1, 8, 300)).astype(dtype)
+    batch.max_possible_score = np.float32(7) if dtype == "int8" else 7.0
+    for at in (batch.scores / batch.max_possible_score).reshape(-1, 3).mean(axis=-1)[:20]:
+        for near in (float(at), np.nextafter(float(at), -1), np.nextafter(float(at), 2)):
+            batch.lambda_ = kind(near)
+            check_batch(batch)
 
 
 @pytest.mark.parametrize("group", [1, 4])

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import pairwise
 from oracle import Oracle, ReferenceTracker, key_of
 from strategies import SUM_EDGES, Drawn, draw_batch, draw_settings
 

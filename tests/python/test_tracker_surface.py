@@ -6,6 +6,7 @@ from collections import UserList, deque
 
 import numpy as np
 import pytest
+
 from agreement import same_array, unchanged
 from oracle import Oracle
 from toggle_rs import ToggleBudgetTracker
@@ -81,7 +82,9 @@ def test_settings_can_be_set(tracker: ToggleBudgetTracker) -> None:
     assert (tracker.m, tracker.enabled) == (4, True)
 
 
-@pytest.mark.parametrize("step", [0, 1, 5, 6, 7, 8, 9, 11, 12, np.int64(6), np.uint8(6), 2**53, 2**62 + 3, 2**63 - 1])
+@pytest.mark.parametrize(
+    "step", [0, 1, 5, 6, 7, 8, 9, 11, 12, np.int64(6), np.uint8(6), 2**53, 2**62 + 3, 2**63 - 1]
+)
 def test_phase_of_a_step(step: int) -> None:
     tracker, oracle = ToggleBudgetTracker(3, 0.5, 80.0, 5), Oracle(3, 0.5, 80.0, 5)
     arguments = (np.zeros(1), np.ones(1, int), ["a"], 1, 1.0)
@@ -115,9 +118,15 @@ def test_group_size_matters_in_the_penalty_phase_only(tracker: ToggleBudgetTrack
 
 @pytest.mark.parametrize(
     "names",
-    [deque(["a", "b"]), UserList(["a", "b"]), {"a": 1, "b": 2}.keys(), iter(["a", "b"]), np.array([["a"], ["b"]])],
+    [
+        deque(["a", "b"]),
+        UserList(["a", "b"]),
+        {"a": 1, "b": 2}.keys(),
+        iter(["a", "b"]),
+        np.array([["a"], ["b"]]),
+    ],
     ids=["deque", "UserList", "keys", "iterator", "2-D"],
-)  # fmt: skip
+)
 def test_unusual_sequences_of_names(tracker: ToggleBudgetTracker, names: object) -> None:
     """Taken for what they are, or refused as a whole: never half of them."""
     try:

@@ -1,0 +1,125 @@
+//! What `Toggle.shape` gives back to Python.
+
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::arrays::Stored;
+use super::convert::Like;
+use crate::toggle::{Metrics, Shaped as CoreShaped};
+
+/// What `Toggle.shape` made of a batch of N samples.
+///
+/// Attributes:
+///     scores: The shaped scores, of the dtype that came in, shape (N,). The very object that
+///         came in where the phase changes nothing.
+///     kept: bool, shape (N,): the score was left as it is.
+///     has_signal: bool, shape (N,): the shaped scores of the sample's group are not all equal.
+///     group_accuracy: float64, shape (N,): share of correct responses in the sample's group.
+///     metrics: Nine floats: `toggle/` + `length_penalty_phase`, `kept_ratio` (of samples),
+///         `enforced_group_ratio`, `lost_signal_group_ratio`, `gained_signal_group_ratio` (of
+///         groups), `tokens_over_budget` (of correct samples), `budget_min`, `budget_median`,
+///         `budget_max` (over the keys of the batch, NaN without any).
+#[pyclass(frozen, get_all, module = "toggle_rs")]
+pub(super) struct Shaped {
+    scores: Py<PyAny>,
+    kept: Py<PyAny>,
+    has_signal: Py<PyAny>,
+    group_accuracy: Py<PyAny>,
+    metrics: Py<PyDict>,
+}
+
+#[pymethods]
+impl Shaped {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!(
+            "Shaped(scores={}, kept={}, has_signal={}, group_accuracy={}, metrics={})",
+            self.scores.bind(py).repr()?,
+            self.kept.bind(py).repr()?,
+            self.has_signal.bind(py).repr()?,
+            self.group_accuracy.bind(py).repr()?,
+            self.metrics.bind(py).repr()?,
+        ))
+    }
+}
+
+fn metrics<'py>(py: Python<'py>, metrics: &Metrics) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let phase = f64::from(u8::from(metrics.length_penalty_phase));
+    for (name, value) in [
+        ("toggle/length_penalty_phase", phase),
+        ("toggle/kept_ratio", metrics.kept_ratio),
+        ("toggle/enforced_group_ratio", metrics.enforced_group_ratio),
+        (
+            "toggle/lost_signal_group_ratio",
+            metrics.lost_signal_group_ratio,
+        ),
+        (
+            "toggle/gained_signal_group_ratio",
+            metrics.gained_signal_group_ratio,
+        ),
+        ("toggle/tokens_over_budget", metrics.tokens_over_budget),
+        ("toggle/budget_min", metrics.budget_min),
+        ("toggle/budget_median", metrics.budget_median),
+        ("toggle/budget_max", metrics.budget_max),
+    ] {
+        dict.set_item(name, value)?;
+    }
+    Ok(dict)
+}
+
+/// What shaping made of a batch, whatever the dtype of its scores.
+pub(super) struct Untyped {
+    scores: Option<Box<dyn NewArray>>,
+    kept: Vec<bool>,
+    has_signal: Vec<bool>,
+    group_accuracy: Vec<f64>,
+    metrics: Metrics,
+}
+
+/// Scores that are to become an array; making one waits until no lock is held.
+trait NewArray {
+    fn into_array(self: Box<Self>, py: Python<'_>) -> Bound<'_, PyAny>;
+}
+
+impl<S: Stored + 'static> NewArray for Vec<S> {
+    fn into_array(self: Box<Self>, py: Python<'_>) -> Bound<'_, PyAny> {
+        PyArray1::from_vec(py, *self).into_any()
+    }
+}
+
+impl Untyped {
+    pub fn new<S: Stored + 'static>(shaped: CoreShaped<S>) -> Self {
+        let CoreShaped {
+            scores,
+            kept,
+            has_signal,
+            group_accuracy,
+            metrics,
+        } = shaped;
+        let scores = scores.map(|scores| Box::new(scores) as Box<dyn NewArray>);
+        Self {
+            scores,
+            kept,
+            has_signal,
+            group_accuracy,
+            metrics,
+        }
+    }
+
+    pub fn into_python(self, scores: &Bound<'_, PyAny>) -> PyResult<Shaped> {
+        let py = scores.py();
+        let like = Like::of(scores)?;
+        let array = |array: Bound<'_, PyAny>| like.convert(array).map(Bound::unbind);
+        Ok(Shaped {
+            scores: match self.scores {
+                Some(shaped) => array(shaped.into_array(py))?,
+                None => scores.clone().unbind(),
+            },
+            kept: array(PyArray1::from_vec(py, self.kept).into_any())?,
+            has_signal: array(PyArray1::from_vec(py, self.has_signal).into_any())?,
+            group_accuracy: array(PyArray1::from_vec(py, self.group_accuracy).into_any())?,
+            metrics: metrics(py, &self.metrics)?.unbind(),
+        })
+    }
+}
