@@ -73,6 +73,11 @@ impl ExactQuantile {
     /// As for [`Self::add`].
     #[inline]
     pub fn insert(&mut self, value: u64) -> Result<()> {
+        if value <= MAX_LENGTH && self.count < MAX_LENGTH {
+            self.histogram.add(value, 1);
+            self.count += 1;
+            return Ok(());
+        }
         self.add(value, 1)
     }
 
@@ -81,7 +86,6 @@ impl ExactQuantile {
     /// # Errors
     /// [`Error::Value`] when the value is above [`MAX_LENGTH`], or when that
     /// makes more than 2^53 values in all.
-    #[inline]
     pub fn add(&mut self, value: u64, count: u64) -> Result<()> {
         if value > MAX_LENGTH {
             check_lengths(&[value])?;

@@ -138,6 +138,7 @@ pub(crate) fn is_canonical(value: f64) -> bool {
 }
 
 /// The count of values once `more` are in; up to 2^53 it is exact as an `f64`.
+#[inline]
 pub(crate) fn check_count(argument: &'static str, count: u64, more: u64) -> Result<u64> {
     match count.checked_add(more) {
         Some(sum) if sum <= MAX_LENGTH => Ok(sum),
