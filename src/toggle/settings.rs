@@ -14,7 +14,7 @@ pub enum Penalty {
     CapAtZero,
 }
 
-/// Everything that a [`Toggle`] is made with.
+/// Everything that a [`Toggle`](super::Toggle) is made with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Length of a phase in training steps; 0 disables.
