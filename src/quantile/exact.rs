@@ -80,7 +80,14 @@ impl ExactQuantile {
             self.count += 1;
             return Ok(());
         }
-        self.add(value, 1)
+        self.refuse(value)
+    }
+
+    /// What is wrong with one more `value`.
+    #[cold]
+    fn refuse(&self, value: u64) -> Result<()> {
+        check_lengths(&[value])?;
+        check_count("count", self.count, 1).map(drop)
     }
 
     /// Records a value `count` times.
