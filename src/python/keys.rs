@@ -116,7 +116,7 @@ impl PyKeys<'_> {
             // Objects are 16 bytes apart at least; those made together, by a few
             // times that.
             let address = object as usize / 16;
-            let known = &mut recent[(address ^ address / SLOTS) % SLOTS];
+            let known = &mut recent[(address ^ (address / SLOTS)) % SLOTS];
             if known.0 != object || object.is_null() {
                 let key = self.get(at).map_err(|_| Refusal::Key(at, Flaw::Kind))?;
                 let number = read_key(&key, &mut id).map_err(|flaw| Refusal::Key(at, flaw))?;
