@@ -1,10 +1,11 @@
 //! Merging what several processes have observed.
 
-#[path = "runs.rs"]
+mod oracle;
 mod runs;
 
+use oracle::cases;
 use proptest::prelude::*;
-use toggle_rs::quantile::{Estimator, ExactQuantile};
+use toggle_rs::quantile::{DecayQuantile, Estimator, ExactQuantile, WindowQuantile};
 use toggle_rs::snapshot::Snapshot;
 use toggle_rs::toggle::{Settings, Toggle};
 use toggle_rs::{Error, Freeze};
@@ -49,7 +50,7 @@ fn budgets(toggle: &mut Toggle) -> Vec<(String, u64, Option<f64>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn order_and_grouping_do_not_matter(
@@ -90,30 +91,56 @@ proptest! {
         }),
         seed in any::<u64>(),
     ) {
-        let mut whole = Toggle::new(Settings { freeze: Freeze::Never, ..settings }).unwrap();
-        let mut ranks = vec![whole.clone(); 3];
-        let mut random = seed;
-        for (step, call) in run.steps() {
-            observe(&mut whole, step, &call.lengths);
-            let mut shares = vec![Vec::new(); 3];
-            for &sample in &call.lengths {
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                shares[(random >> 33) as usize % 3].push(sample);
+        play_in_parts(&settings, &run, seed, |all, whole| assert_eq!(all, whole));
+    }
+
+    /// Weights differ by rounding, so the percentile is one that no share of
+    /// the weight is near to.
+    #[test]
+    fn decaying_parts_of_a_run_make_the_run(
+        settings in settings(DecayQuantile::new(2.0).unwrap().into()),
+        run in run(12, true),
+        seed in any::<u64>(),
+    ) {
+        let settings = Settings { percentile: 61.803, ..settings };
+        play_in_parts(&settings, &run, seed, |_, _| ());
+    }
+}
+
+/// Deals the samples of each call to three ranks. After each call, the merged
+/// ranks have the budgets of one that saw all, in whatever order they merge.
+fn play_in_parts(
+    settings: &Settings,
+    run: &Run,
+    mut random: u64,
+    check: impl Fn(&Toggle, &Toggle),
+) {
+    let freeze = Freeze::Never;
+    let mut whole = Toggle::new(Settings {
+        freeze,
+        ..settings.clone()
+    })
+    .unwrap();
+    let mut ranks = vec![whole.clone(); 3];
+    for (step, call) in run.steps().filter(|(_, call)| !call.lengths.is_empty()) {
+        observe(&mut whole, step, &call.lengths);
+        let mut shares = vec![Vec::new(); 3];
+        for &sample in &call.lengths {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            shares[(random >> 33) as usize % 3].push(sample);
+        }
+        for (rank, share) in ranks.iter_mut().zip(&shares) {
+            // A rank without samples does not hear of the step.
+            if !share.is_empty() {
+                observe(rank, step, share);
             }
-            for (rank, share) in ranks.iter_mut().zip(&shares) {
-                // A rank without samples does not hear of the step.
-                if !share.is_empty() {
-                    observe(rank, step, share);
-                }
-            }
-            let mut all = ranks[0].clone();
-            all.merge(&ranks[1]).unwrap();
-            all.merge(&ranks[2]).unwrap();
-            // Nor does the whole, then, of a step in which there are none.
-            if !call.lengths.is_empty() {
-                prop_assert_eq!(&all, &whole);
-            }
-            prop_assert_eq!(budgets(&mut all), budgets(&mut whole));
+        }
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let mut all = merged(&ranks, &order, &[0, 0]);
+            assert_eq!(budgets(&mut all), budgets(&mut whole));
+            check(&all, &whole);
         }
     }
 }
@@ -283,11 +310,14 @@ fn unlike_settings_are_named() {
 }
 
 #[test]
-fn p2_has_no_merge_even_when_empty() {
-    let settings = Settings::new(1, 0.5, 80.0, Estimator::by_name("p2", 80.0).unwrap());
-    let mut toggle = Toggle::new(settings).unwrap();
-    let error = toggle.merge(&toggle.clone()).unwrap_err();
-    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+fn p2_and_window_have_no_merge_even_when_empty() {
+    let p2 = Estimator::by_name("p2", 80.0).unwrap();
+    let window = WindowQuantile::new(9).unwrap().into();
+    for estimator in [p2, window] {
+        let mut toggle = Toggle::new(Settings::new(1, 0.5, 80.0, estimator)).unwrap();
+        let error = toggle.merge(&toggle.clone()).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    }
 }
 
 /// Merging doubles: after 53 times there is no room left for one more.

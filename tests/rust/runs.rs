@@ -1,8 +1,10 @@
 //! Random runs of a `Toggle`, for tests that compare states.
 
+#![allow(dead_code, reason = "each test uses its part")]
+
 use proptest::prelude::*;
 use toggle_rs::Freeze;
-use toggle_rs::quantile::Estimator;
+use toggle_rs::quantile::{DecayQuantile, Estimator, GkQuantile, WindowQuantile};
 use toggle_rs::schedule::Phase;
 use toggle_rs::toggle::{Batch, Penalty, Settings, Toggle};
 
@@ -92,4 +94,15 @@ pub fn settings(estimator: Estimator) -> impl Strategy<Value = Settings> {
 
 pub fn needs_clock(settings: &Settings) -> bool {
     settings.freeze == Freeze::Warmup || settings.estimator.needs_clock()
+}
+
+/// One of each kind that a `Toggle` with percentile 80 may have.
+pub fn estimators() -> Vec<Estimator> {
+    vec![
+        Estimator::by_name("exact", 80.0).unwrap(),
+        Estimator::by_name("p2", 80.0).unwrap(),
+        GkQuantile::new(0.05).unwrap().into(),
+        WindowQuantile::new(7).unwrap().into(),
+        DecayQuantile::new(1.5).unwrap().into(),
+    ]
 }
