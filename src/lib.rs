@@ -55,6 +55,7 @@
 //! ```
 
 mod budget;
+mod choice;
 pub mod column;
 pub mod error;
 pub mod groups;
@@ -64,6 +65,7 @@ mod python;
 pub mod quantile;
 pub mod schedule;
 pub mod shaping;
+pub mod snapshot;
 pub mod toggle;
 #[cfg(feature = "traces")]
 pub mod traces;

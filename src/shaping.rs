@@ -3,7 +3,7 @@
 //! Every sum and comparison is made as NumPy makes it, in the same type and
 //! the same order, so that results agree bit for bit.
 
-use std::fmt::Display;
+use std::fmt::{Display, Formatter};
 use std::ops::{Add, Div};
 
 use crate::column::Column;
@@ -169,6 +169,17 @@ pub struct Lambda {
     /// A `np.float64` lifts a `float32` accuracy to `float64`; a Python float
     /// is rounded to the type of the accuracy.
     pub strong: bool,
+}
+
+impl Display for Lambda {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { value, strong } = self;
+        if *strong {
+            write!(f, "np.float64({value:?})")
+        } else {
+            write!(f, "{value:?}")
+        }
+    }
 }
 
 impl Lambda {

@@ -1,5 +1,7 @@
 //! The core of the drop-in for open-instruct's `ToggleBudgetTracker`.
 
+mod state;
+
 use std::ops::Range;
 
 use crate::budget::{Budgets, Freeze, Rule};
@@ -220,6 +222,8 @@ impl BudgetTracker {
             self.scratch.forget_batch();
             return Err(error);
         }
+        let seen = self.scratch.seen.iter().copied();
+        self.budgets.check_room(seen, batch.scores.len())?;
         if let Some(step) = step {
             self.budgets.tick_to(step);
         }

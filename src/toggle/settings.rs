@@ -1,6 +1,7 @@
 //! What a [`super::Toggle`] is made with.
 
 use crate::budget::Freeze;
+use crate::choice::Choice;
 use crate::quantile::Estimator;
 use crate::schedule::Phase;
 
@@ -12,6 +13,11 @@ pub enum Penalty {
     Zero,
     /// `min(r, 0)`: a score never goes up.
     CapAtZero,
+}
+
+impl Choice for Penalty {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("zero", Self::Zero), ("cap_at_zero", Self::CapAtZero)];
 }
 
 /// Everything that a [`Toggle`](super::Toggle) is made with.

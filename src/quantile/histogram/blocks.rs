@@ -91,6 +91,19 @@ impl<W: Weight> Blocks<W> {
         blocks
     }
 
+    /// Takes over lists that are not empty, each beyond the one before.
+    pub fn from_lists(lists: Vec<W::List>) -> Self {
+        let mut blocks = Self {
+            flat: W::Cells::zeros(0, 0),
+            flat_sums: Vec::new(),
+            slots: Vec::new(),
+            tail: lists.into_iter().map(Chunk::new).collect(),
+            until_review: 0,
+        };
+        blocks.review();
+        blocks
+    }
+
     /// The slot of a length that is not in the flat region.
     #[inline]
     fn slot_of(&self, value: u64) -> usize {
