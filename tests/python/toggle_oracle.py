@@ -60,10 +60,18 @@ class History:
     # One entry a step, with its lengths; step None: what counted at once.
     steps: list[tuple[int | None, list[int]]] = field(default_factory=list)
     fixed: float | None = None
-    fixed_at: int | None = None
+    # When it was fixed: how many were known, and how many had come.
+    count_then: int = 0
+    came_then: int = 0
 
-    def count(self) -> int:
+    def came(self) -> int:
         return sum(len(lengths) for _, lengths in self.steps)
+
+    def count(self, window: float) -> int:
+        """Correct responses; of a window, those in it."""
+        if self.fixed is None:
+            return int(min(self.came(), window))
+        return self.count_then + self.came() - self.came_then
 
 
 @dataclass
@@ -102,6 +110,7 @@ class ToggleOracle:
         self.freeze = freeze
         self.min_samples = min_samples
         self.penalty = penalty
+        self.window = getattr(estimator, "window", math.inf)
         self.clock: int | None = None
         self.known: dict[Key, History] = {}
         # What was observed at the clock's own step: it counts from the next one on.
@@ -137,7 +146,7 @@ class ToggleOracle:
                 touched.add(key)
         if self.freeze == "first":
             for key in touched:
-                self._fix(key, self.clock or 0)
+                self._fix(key)
 
     def _advance(self, step: int) -> None:
         """Begin `step`: what an earlier step observed counts from now on."""
@@ -151,18 +160,18 @@ class ToggleOracle:
             }[self.freeze]
             if fixes:
                 for key in self.today:
-                    self._fix(key, self.clock)
+                    self._fix(key)
             if self.freeze == "warmup" and self.clock < self.warmup_steps <= step:
                 for key in self.known:
-                    self._fix(key, self.warmup_steps - 1)
+                    self._fix(key)
             self.today = {}
         self.clock = step
 
-    def _fix(self, key: Key, step: int) -> None:
+    def _fix(self, key: Key) -> None:
         history = self.known[key]
         if history.fixed is None:
+            history.count_then, history.came_then = history.count(self.window), history.came()
             history.fixed = self._estimate(history)
-            history.fixed_at = step
 
     def _estimate(self, history: History) -> float | None:
         if self.estimator != "exact":
@@ -211,7 +220,7 @@ class ToggleOracle:
 
     def counts(self) -> dict[Key, int]:
         later = self.as_of(None)
-        return {key: history.count() for key, history in later.known.items()}
+        return {key: history.count(self.window) for key, history in later.known.items()}
 
     def shape(
         self,

@@ -109,7 +109,7 @@ INT_ID_FORMS: dict[str, Callable[[list[int]], Any]] = {
     "list": listed,
     "tuple": tuple,
     "object array": object_array,
-    "NumPy scalars": lambda ids: [np.int64(i) if i < 2**63 else np.uint64(i) for i in ids],
+    "NumPy scalars": lambda ids: [np.int64(i) for i in ids],
 }
 
 
@@ -134,11 +134,13 @@ def draw_groups(source: Source, n: int) -> tuple[Any, list[Any]]:
             return list(names), names
         return form_of_names(names), names
     if kind == "int list":
-        pool_of_ints = [0, -1, 2**62, -(2**63), 2**63, 2**64 - 1, 7, 2**100, 2**128 - 1, 5]
+        pool_of_ints = [0, -1, 2**62, -(2**63), 7, 5]
+        if source.one_of((False, True)):
+            pool_of_ints += [2**63, 2**64 - 1, 2**100, 2**127 - 1, -(2**127)]
         ints = [pool_of_ints[i] if i < len(pool_of_ints) else i for i in numbers.tolist()]
         form_of_ints = INT_ID_FORMS[source.one_of(list(INT_ID_FORMS))]
         if form_of_ints is INT_ID_FORMS["NumPy scalars"]:
-            ints = [i for i in numbers.tolist()]
+            ints = numbers.tolist()
         return form_of_ints(ints), ints
     dtype = np.dtype(source.one_of(INTEGERS))
     info = np.iinfo(dtype)
@@ -146,8 +148,8 @@ def draw_groups(source: Source, n: int) -> tuple[Any, list[Any]]:
     if spread == "small":
         table = np.arange(n + 1) % 100
     elif spread == "ends":
-        table = np.array([info.min + i // 2 if i % 2 else info.max - i // 2 for i in range(n + 1)])
-        table = np.array([int(i) for i in table.tolist()], dtype)
+        both = [info.min + i // 2 if i % 2 else info.max - i // 2 for i in range(n + 1)]
+        table = np.array(both, dtype)
     else:
         table = rng.integers(info.min, info.max, n + 1, dtype, endpoint=True)
     ids = table.astype(dtype)[numbers] if n else np.zeros(0, dtype)
