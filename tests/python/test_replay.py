@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle import ReferenceTracker, key_of
+from rollouts import REAL
 from toggle_rs import ToggleBudgetTracker, read_traces
 from toggle_rs.replay import Replay, ReplayError, replay
 
 PROJECT = Path(__file__).parents[2]
 SAMPLE = sorted((PROJECT / "examples").glob("rollouts_*.jsonl.gz"))
-REAL = sorted((PROJECT / "../shared/data").glob("*.jsonl.gz"))
 
 Row = dict[str, Any]
 Settings = tuple[int, float, float, int]
