@@ -31,7 +31,8 @@ help: ## Show the targets
 demo: $(VENV)/.wheel ## Replay the sample rollouts, draw the budgets into demo-out/
 	mkdir -p demo-out
 	$(BIN)/toggle-rs replay examples/rollouts_*.jsonl.gz \
-	    --m 5 --lambda 0.9 --percentile 80 --warmup 5 --png demo-out/replay.png
+	    --m 5 --lambda 0.5 --percentile 80 --warmup 5 \
+	    --png demo-out/replay.png --report demo-out/report.html
 
 test: test-rust test-python ## Run every test: cargo's, and pytest against the installed wheel
 

@@ -1,14 +1,16 @@
-//! The counting estimators, beside the least that counting can cost: a bare
+//! The estimators that count, beside the least that counting can cost: a bare
 //! histogram loop, and a bare sum.
+
+#![allow(missing_docs, reason = "criterion's macros make public functions")]
 
 use std::hint::black_box;
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use rand_distr::{Distribution, LogNormal};
-use toggle_rs::quantile::{ExactQuantile, Quantile};
+use toggle_rs::quantile::{DecayQuantile, ExactQuantile, Quantile, WindowQuantile};
 
-const LONGEST: u64 = 32_768;
+const LONGEST: u32 = 32_768;
 const BATCH: usize = 4096;
 const BATCHES: usize = 64;
 
@@ -18,16 +20,21 @@ fn streams() -> [(&'static str, Vec<u64>); 3] {
     let mut rng = StdRng::seed_from_u64(1);
     let normal = LogNormal::new(8.0, 0.8).unwrap();
     let mut draw = |cut: f64| -> Vec<u64> {
-        (0..BATCH * BATCHES)
-            .map(|_| {
-                let length: f64 = normal.sample(&mut rng);
-                if rng.random_bool(cut) {
-                    LONGEST
-                } else {
-                    (length as u64).min(LONGEST)
-                }
-            })
-            .collect()
+        let mut length = || {
+            let drawn: f64 = normal.sample(&mut rng);
+            let cut = rng.random_bool(cut);
+            if cut {
+                f64::from(LONGEST)
+            } else {
+                drawn.min(f64::from(LONGEST))
+            }
+        };
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "in 0..=LONGEST"
+        )]
+        (0..BATCH * BATCHES).map(|_| length() as u64).collect()
     };
     [
         ("lognormal", draw(0.0)),
@@ -36,51 +43,67 @@ fn streams() -> [(&'static str, Vec<u64>); 3] {
     ]
 }
 
+/// Each in the state that many steps lead to; one tick a batch.
 fn update(c: &mut Criterion) {
     for (name, values) in streams() {
-        let mut group = c.benchmark_group(format!("update 4096, then a quantile/{name}"));
+        let mut group = c.benchmark_group(format!("update {BATCH}, then a percentile/{name}"));
         group.throughput(Throughput::Elements(BATCH as u64));
         let mut batches = values.chunks_exact(BATCH).cycle();
         let mut next = || batches.next().unwrap_or_default();
 
-        group.bench_function("sum alone", |b| b.iter(|| next().iter().sum::<u64>()));
+        group.bench_function("bare sum", |b| b.iter(|| next().iter().sum::<u64>()));
         let mut histogram = vec![0u64; LONGEST as usize + 1];
-        group.bench_function("histogram loop alone", |b| {
+        group.bench_function("bare histogram", |b| {
             b.iter(|| {
                 for &value in next() {
-                    histogram[value as usize] += 1;
+                    histogram[usize::try_from(value).unwrap_or_default()] += 1;
                 }
             });
         });
-        for seen in [0, 64] {
-            group.bench_function(BenchmarkId::new("ExactQuantile", seen), |b| {
-                let mut exact = ExactQuantile::new();
-                for _ in 0..seen {
-                    exact.update(&values).unwrap();
-                }
-                b.iter(|| {
-                    exact.update(next()).unwrap();
-                    exact.percentile(black_box(80.0)).unwrap()
-                });
+
+        let mut exact = ExactQuantile::new();
+        let mut window = WindowQuantile::new(values.len() / 2).unwrap();
+        let mut decay = DecayQuantile::new(16.0).unwrap();
+        exact.update(&values).unwrap();
+        window.update(&values).unwrap();
+        decay.update(&values).unwrap();
+        group.bench_function("ExactQuantile", |b| {
+            b.iter(|| {
+                exact.update(next()).unwrap();
+                exact.percentile(black_box(80.0)).unwrap()
             });
-        }
+        });
+        group.bench_function("WindowQuantile", |b| {
+            b.iter(|| {
+                window.update(next()).unwrap();
+                window.percentile(black_box(80.0)).unwrap()
+            });
+        });
+        group.bench_function("DecayQuantile", |b| {
+            b.iter(|| {
+                decay.tick(1).unwrap();
+                decay.update(next()).unwrap();
+                decay.percentile(black_box(80.0)).unwrap()
+            });
+        });
         group.finish();
     }
 }
 
-/// The first values of a stream: 512 more after so many.
+/// What 512 more cost when so many were seen: at first they are few and far
+/// between.
 fn early(c: &mut Criterion) {
-    let mut group = c.benchmark_group("512 lognormal more");
+    let mut group = c.benchmark_group("update 512 when seen/lognormal");
     group.throughput(Throughput::Elements(512));
     let [(_, values), ..] = streams();
-    for seen in [0, 250, 500, 1250, 2500, 5000, 20_000, 200_000] {
+    for seen in [0, 500, 1250, 5000, 20_000, 200_000] {
         let mut exact = ExactQuantile::new();
         exact.update(&values[..seen]).unwrap();
         group.bench_function(BenchmarkId::new("ExactQuantile", seen), |b| {
             b.iter_batched_ref(
                 || exact.clone(),
                 |exact| exact.update(&values[seen..seen + 512]),
-                criterion::BatchSize::SmallInput,
+                BatchSize::SmallInput,
             );
         });
     }
@@ -89,12 +112,17 @@ fn early(c: &mut Criterion) {
 
 fn query(c: &mut Criterion) {
     for (name, values) in streams() {
-        let mut group = c.benchmark_group(format!("quantile/{name}"));
+        let mut group = c.benchmark_group(format!("percentile/{name}"));
         let mut exact = ExactQuantile::new();
+        let mut decay = DecayQuantile::new(16.0).unwrap();
         exact.update(&values).unwrap();
+        decay.update(&values).unwrap();
         for p in [50.0, 80.0, 99.0] {
             group.bench_function(BenchmarkId::new("ExactQuantile", p), |b| {
                 b.iter(|| exact.percentile(black_box(p)).unwrap());
+            });
+            group.bench_function(BenchmarkId::new("DecayQuantile", p), |b| {
+                b.iter(|| decay.percentile(black_box(p)).unwrap());
             });
         }
         group.finish();

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::keys::{DatasetKey, KeyRef, KeyTable};
-use crate::quantile::Estimator;
+use crate::quantile::{Estimator, MAX_LENGTH};
 
 /// When the budget of a key is fixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -162,8 +162,10 @@ impl Budgets {
         self.clock
     }
 
-    /// Refuses a step before the last observed one.
+    /// Refuses a step before the last observed one, or beyond what decaying
+    /// lengths can count.
     pub fn check_step(&self, step: u64) -> Result<()> {
+        self.check_tick(step)?;
         match self.clock {
             Some(clock) if step < clock => {
                 let expected = format!("{clock}, the last observed step, or a later one");
@@ -171,6 +173,14 @@ impl Budgets {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses a step beyond what decaying lengths can count.
+    pub fn check_tick(&self, step: u64) -> Result<()> {
+        if self.rule.pattern.needs_clock() && step > MAX_LENGTH {
+            return Err(Error::value("step", step, "a step in 0..=2**53"));
+        }
+        Ok(())
     }
 
     /// Moves the clock to `step`, not before the last one: what was observed at
@@ -200,13 +210,13 @@ impl Budgets {
         }
     }
 
-    /// Records a correct length, at most `MAX_LENGTH`, that counts at once.
+    /// Records correct lengths, at most `MAX_LENGTH`, that count at once.
     #[inline]
-    pub fn record(&mut self, id: u32, length: u64) -> Result<()> {
+    pub fn record(&mut self, id: u32, lengths: &[u64]) -> Result<()> {
         match &mut self.entries[id as usize] {
-            Entry::Live(estimator) => estimator.insert(length, self.clock),
+            Entry::Live(estimator) => estimator.extend(lengths, self.clock),
             Entry::Fixed(fixed) => {
-                fixed.count += 1;
+                fixed.count += lengths.len() as u64;
                 Ok(())
             }
         }

@@ -15,6 +15,9 @@ pub trait Column<T> {
 
     /// The value of sample `index`, which must be `< len()`.
     fn get(&self, index: usize) -> T;
+
+    /// Copies the values of the samples from `start` on into `out`.
+    fn read(&self, start: usize, out: &mut [T]);
 }
 
 impl<T: Copy> Column<T> for [T] {
@@ -25,6 +28,11 @@ impl<T: Copy> Column<T> for [T] {
     #[inline]
     fn get(&self, index: usize) -> T {
         self[index]
+    }
+
+    #[inline]
+    fn read(&self, start: usize, out: &mut [T]) {
+        out.copy_from_slice(&self[start..start + out.len()]);
     }
 }
 
@@ -57,7 +65,7 @@ impl Lengths for Vec<u64> {
     }
 
     fn read(&self, start: usize, out: &mut [u64]) -> Result<()> {
-        self.as_slice().read(start, out)
+        Lengths::read(&self.as_slice(), start, out)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -201,6 +202,15 @@ impl KeyTable {
     }
 }
 
+/// Consecutive samples of one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Number of the key.
+    pub id: u32,
+    /// Number of samples, at least 1.
+    pub len: u32,
+}
+
 /// The dataset keys of a batch, one per sample.
 pub trait KeySource {
     /// What can go wrong while reading a key.
@@ -214,19 +224,29 @@ pub trait KeySource {
         self.len() == 0
     }
 
-    /// Writes `id(key)` for each sample from `start` on into `ids`.
+    /// Appends the runs of equal keys among these samples to `runs`, each with
+    /// the number that `id` gives to its key.
     ///
-    /// May call `id` once for a run of equal keys. Called twice over one
+    /// May call `id` once for several samples of a key. Called twice over one
     /// batch it must give the same keys.
     ///
     /// # Errors
     /// Whatever the source says of a key that cannot be read.
-    fn resolve(
+    fn read(
         &self,
-        start: usize,
-        ids: &mut [u32],
+        samples: Range<usize>,
         id: impl FnMut(KeyRef<'_>) -> u32,
+        runs: &mut Vec<Run>,
     ) -> Result<(), Self::Error>;
+}
+
+/// Appends a run, to the last one where it goes on.
+#[inline]
+pub(crate) fn push_run(runs: &mut Vec<Run>, run: Run) {
+    match runs.last_mut() {
+        Some(last) if last.id == run.id => last.len += run.len,
+        _ => runs.push(run),
+    }
 }
 
 impl KeySource for [&str] {
@@ -236,14 +256,20 @@ impl KeySource for [&str] {
         <[&str]>::len(self)
     }
 
-    fn resolve(
+    fn read(
         &self,
-        start: usize,
-        ids: &mut [u32],
+        samples: Range<usize>,
         mut id: impl FnMut(KeyRef<'_>) -> u32,
+        runs: &mut Vec<Run>,
     ) -> Result<(), Self::Error> {
-        for (slot, name) in ids.iter_mut().zip(&self[start..]) {
-            *slot = id(KeyRef::One(name));
+        for name in &self[samples] {
+            push_run(
+                runs,
+                Run {
+                    id: id(KeyRef::One(name)),
+                    len: 1,
+                },
+            );
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::column::Column;
 use crate::error::{Error, Result};
 
 /// An element type that scores may have.
-pub trait Score: Copy + PartialEq + Display {
+pub trait Score: Copy + Default + PartialEq + Display {
     /// As `f64`; exact, since larger integers are refused by [`check_scores`].
     fn as_f64(self) -> f64;
 
@@ -183,21 +183,33 @@ impl Lambda {
     }
 }
 
+/// Samples that a kernel copies to the stack at a time.
+const BLOCK: usize = 128;
+
 /// Refuses what NumPy would let through in silence: NaN, infinities, and
 /// integers that a float cannot hold.
 ///
 /// # Errors
 /// [`Error::Value`] with the index of the first such score.
 pub fn check_scores<S: Score>(scores: &(impl Column<S> + ?Sized)) -> Result<()> {
-    match (0..scores.len()).find(|&index| !scores.get(index).is_exact()) {
-        None => Ok(()),
-        Some(index) => Err(Error::value_at(
-            "scores",
-            index,
-            scores.get(index),
-            S::EXPECTED,
-        )),
+    let mut block = [S::default(); BLOCK];
+    for start in (0..scores.len()).step_by(BLOCK) {
+        let block = &mut block[..BLOCK.min(scores.len() - start)];
+        scores.read(start, block);
+        // Without an early exit, so that it is done several at a time.
+        if block.iter().fold(true, |all, score| all & score.is_exact()) {
+            continue;
+        }
+        if let Some(at) = block.iter().position(|score| !score.is_exact()) {
+            return Err(Error::value_at(
+                "scores",
+                start + at,
+                block[at],
+                S::EXPECTED,
+            ));
+        }
     }
+    Ok(())
 }
 
 /// The score of a correct response, and the divisor of every score.
@@ -218,40 +230,107 @@ pub fn is_correct<S: Score, Q: Real>(score: S, max_score: Q) -> bool {
     Q::from_f64(score.as_f64()) >= max_score
 }
 
-/// Mean of `score / max_score` over the samples `start..start + k`.
-pub fn group_accuracy<S: Score, Q: Real>(
-    scores: &(impl Column<S> + ?Sized),
-    start: usize,
-    k: usize,
-    max_score: Q,
-) -> Q {
-    pairwise_sum(start, k, &|i| {
-        Q::from_f64(scores.get(i).as_f64()) / max_score
-    })
-    .over(k)
+/// Room for the samples that a kernel looks at together. Made once a call:
+/// clearing it for each few samples would take longer than all else.
+pub(crate) struct Kernels<S> {
+    scores: [S; BLOCK],
+    selected: [u64; BLOCK],
 }
 
-/// The sum that `np.add.reduce` makes of `n` contiguous values.
-///
-/// Eight accumulators up to 128 values, halves above that. The order of the
-/// additions decides the last bit, so it must stay as it is.
-fn pairwise_sum<Q: Real>(start: usize, n: usize, value: &impl Fn(usize) -> Q) -> Q {
-    const BLOCK: usize = 128;
-    if n < 8 {
-        return (start..start + n).fold(Q::NEGATIVE_ZERO, |sum, i| sum + value(i));
-    }
-    if n > BLOCK {
-        let half = n / 2 - n / 2 % 8;
-        return pairwise_sum(start, half, value) + pairwise_sum(start + half, n - half, value);
-    }
-    let mut sums: [Q; 8] = std::array::from_fn(|lane| value(start + lane));
-    let whole = n - n % 8;
-    for row in (start + 8..start + whole).step_by(8) {
-        for (lane, sum) in sums.iter_mut().enumerate() {
-            *sum = *sum + value(row + lane);
+impl<S: Score> Kernels<S> {
+    pub fn new() -> Self {
+        Self {
+            scores: [S::default(); BLOCK],
+            selected: [0; BLOCK],
         }
     }
-    let sum =
-        ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-    (start + whole..start + n).fold(sum, |sum, i| sum + value(i))
+
+    /// Hands the lengths of the correct samples among those from `start` on to
+    /// `take`, some at a time, in order. `lengths` are of these samples.
+    pub fn select_correct<Q: Real>(
+        &mut self,
+        scores: &(impl Column<S> + ?Sized),
+        start: usize,
+        lengths: &[u64],
+        max_score: Q,
+        mut take: impl FnMut(&[u64]) -> Result<()>,
+    ) -> Result<()> {
+        for (lengths, start) in lengths.chunks(BLOCK).zip((start..).step_by(BLOCK)) {
+            let block = &mut self.scores[..lengths.len()];
+            scores.read(start, block);
+            // Whether a response is correct is hard to foresee: no branch on it.
+            let mut count = 0;
+            for (&score, &length) in block.iter().zip(lengths) {
+                self.selected[count] = length;
+                count += usize::from(is_correct(score, max_score));
+            }
+            take(&self.selected[..count])?;
+        }
+        Ok(())
+    }
+
+    /// Mean of `score / max_score` over the samples `start..start + k`.
+    pub fn group_accuracy<Q: Real>(
+        &mut self,
+        scores: &(impl Column<S> + ?Sized),
+        start: usize,
+        k: usize,
+        max_score: Q,
+    ) -> Q {
+        self.pairwise_sum(scores, start, k, max_score).over(k)
+    }
+
+    /// The sum that `np.add.reduce` makes of `n` contiguous values
+    /// `score / max_score`.
+    ///
+    /// Eight accumulators up to 128 values, halves above that. The order of the
+    /// additions decides the last bit, so it must stay as it is.
+    fn pairwise_sum<Q: Real>(
+        &mut self,
+        scores: &(impl Column<S> + ?Sized),
+        start: usize,
+        n: usize,
+        max_score: Q,
+    ) -> Q {
+        if n > BLOCK {
+            let half = n / 2 - n / 2 % 8;
+            return self.pairwise_sum(scores, start, half, max_score)
+                + self.pairwise_sum(scores, start + half, n - half, max_score);
+        }
+        let block = &mut self.scores[..n];
+        scores.read(start, block);
+        let value = |score: &S| Q::from_f64(score.as_f64()) / max_score;
+        if n < 8 {
+            return block.iter().map(value).fold(Q::NEGATIVE_ZERO, Add::add);
+        }
+        let (rows, rest) = block.as_chunks::<8>();
+        let mut sums: [Q; 8] = std::array::from_fn(|lane| value(&rows[0][lane]));
+        for row in &rows[1..] {
+            for (sum, score) in sums.iter_mut().zip(row) {
+                *sum = *sum + value(score);
+            }
+        }
+        let sum = ((sums[0] + sums[1]) + (sums[2] + sums[3]))
+            + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+        rest.iter().map(value).fold(sum, Add::add)
+    }
+}
+
+/// Writes each score into `shaped`, or zero where the response is longer than
+/// `limit`; returns how many were kept.
+pub(crate) fn mask_over_limit<S: Score>(
+    scores: &(impl Column<S> + ?Sized),
+    start: usize,
+    lengths: &[u64],
+    limit: u64,
+    shaped: &mut [S],
+) -> usize {
+    scores.read(start, shaped);
+    let mut kept = 0;
+    for (slot, &length) in shaped.iter_mut().zip(lengths) {
+        let keep = length <= limit;
+        kept += usize::from(keep);
+        *slot = if keep { *slot } else { slot.zeroed() };
+    }
+    kept
 }

@@ -291,19 +291,27 @@ impl Toggle {
             budgets, scratch, ..
         } = self;
         scratch.forget_batch();
-        scratch.ids.resize(samples, 0);
         scratch.lengths.resize(samples, 0);
         batch.lengths.read(0, &mut scratch.lengths)?;
         let known = budgets.len();
+        let mut runs = std::mem::take(&mut scratch.runs);
+        runs.clear();
         let resolved = if intern {
             batch
                 .datasets
-                .resolve(0, &mut scratch.ids, |key| budgets.intern(key))
+                .read(0..samples, |key| budgets.intern(key), &mut runs)
         } else {
             batch
                 .datasets
-                .resolve(0, &mut scratch.ids, |key| budgets.id(key))
+                .read(0..samples, |key| budgets.id(key), &mut runs)
         };
+        scratch.ids.clear();
+        for run in &runs {
+            scratch
+                .ids
+                .extend(std::iter::repeat_n(run.id, run.len as usize));
+        }
+        scratch.runs = runs;
         if resolved.is_err() {
             budgets.truncate(known);
         }
@@ -320,7 +328,7 @@ impl Toggle {
             if is_pending {
                 budgets.record_pending(id, length);
             } else {
-                budgets.record(id, length)?;
+                budgets.record(id, &[length])?;
             }
         }
         if !is_pending {

@@ -1,12 +1,14 @@
 //! The core of the drop-in for open-instruct's `ToggleBudgetTracker`.
 
+use std::ops::Range;
+
 use crate::budget::{Budgets, Freeze, Rule};
 use crate::column::{Column, Lengths};
 use crate::error::{Error, Result};
-use crate::keys::{DatasetKey, KeyRef, KeySource};
+use crate::keys::{DatasetKey, KeyRef, KeySource, Run};
 use crate::quantile::Estimator;
 use crate::schedule::{Phase, Schedule, check_lambda};
-use crate::shaping::{Lambda, Real, Score, check_scores, group_accuracy, is_correct};
+use crate::shaping::{Kernels, Lambda, Real, Score, check_scores, mask_over_limit};
 
 /// Samples that are looked at in one go: large enough to be fast, small
 /// enough that a batch of any size needs little memory beside it.
@@ -63,7 +65,7 @@ pub struct BudgetTracker {
 /// What calls leave behind for the next one to reuse; no part of the state.
 #[derive(Debug, Clone, Default)]
 struct Scratch {
-    ids: Vec<u32>,
+    runs: Vec<Run>,
     lengths: Vec<u64>,
     /// By id: the largest length that is kept, infinite without a budget.
     limits: Vec<f64>,
@@ -209,6 +211,9 @@ impl BudgetTracker {
         S: Score,
         Q: Real,
     {
+        if let Some(step) = step {
+            self.budgets.check_tick(step)?;
+        }
         let known = self.budgets.len();
         if let Err(error) = self.check(batch) {
             self.budgets.truncate(known);
@@ -218,13 +223,21 @@ impl BudgetTracker {
         if let Some(step) = step {
             self.budgets.tick_to(step);
         }
+        let mut kernels = Kernels::new();
         for start in (0..batch.scores.len()).step_by(CHUNK) {
             self.reload(batch, start)?;
-            let samples = self.scratch.ids.iter().zip(&self.scratch.lengths);
-            for (offset, (&id, &length)) in samples.enumerate() {
-                if is_correct(batch.scores.get(start + offset), batch.max_score) {
-                    self.budgets.record(id, length)?;
-                }
+            let Self {
+                budgets, scratch, ..
+            } = self;
+            for (run, samples) in scratch.runs() {
+                let lengths = &scratch.lengths[samples.clone()];
+                kernels.select_correct(
+                    batch.scores,
+                    start + samples.start,
+                    lengths,
+                    batch.max_score,
+                    |some| budgets.record(run.id, some),
+                )?;
             }
         }
         Ok(())
@@ -276,26 +289,28 @@ impl BudgetTracker {
         check_len("shaped", shaped.len(), samples)?;
         self.normal_step(step, batch)?;
 
+        let mut kernels = Kernels::new();
         let mut kept = 0_usize;
         let mut enforced = false;
         for start in (0..samples).step_by(CHUNK) {
             self.reload(batch, start)?;
-            let end = start + self.scratch.ids.len();
-            let mut at = start;
-            // A group may begin in one chunk and end in another.
-            while at < end {
-                if at % k == 0 {
-                    let accuracy = group_accuracy(batch.scores, at, k, batch.max_score);
-                    enforced = !self.lambda.exceeds(accuracy);
+            for (run, samples) in self.scratch.runs() {
+                let limit = self.scratch.limit(run.id);
+                let mut at = start + samples.start;
+                let end = start + samples.end;
+                // Neither runs of a key nor chunks need end where groups do.
+                while at < end {
+                    if at % k == 0 {
+                        let accuracy = kernels.group_accuracy(batch.scores, at, k, batch.max_score);
+                        enforced = !self.lambda.exceeds(accuracy);
+                    }
+                    let stop = end.min(at - at % k + k);
+                    let limit = if enforced { limit } else { u64::MAX };
+                    let lengths = &self.scratch.lengths[at - start..stop - start];
+                    let shaped = &mut shaped[at..stop];
+                    kept += mask_over_limit(batch.scores, at, lengths, limit, shaped);
+                    at = stop;
                 }
-                let stop = end.min(at - at % k + k);
-                for (i, slot) in (at..stop).zip(&mut shaped[at..stop]) {
-                    let score = batch.scores.get(i);
-                    let keep = !enforced || self.scratch.is_within_limit(i - start);
-                    kept += usize::from(keep);
-                    *slot = if keep { score } else { score.zeroed() };
-                }
-                at = stop;
             }
         }
         #[allow(clippy::cast_precision_loss, reason = "no batch has 2^53 samples")]
@@ -321,7 +336,7 @@ impl BudgetTracker {
         Ok(())
     }
 
-    /// Reads ids and lengths of the chunk that begins at `start`.
+    /// Reads keys and lengths of the chunk that begins at `start`.
     fn load<K, C, Q>(&mut self, batch: &Batch<'_, K, C, Q>, start: usize) -> Result<(), K::Error>
     where
         K: KeySource + ?Sized,
@@ -330,12 +345,12 @@ impl BudgetTracker {
         let Self {
             budgets, scratch, ..
         } = self;
-        let size = CHUNK.min(batch.datasets.len() - start);
-        scratch.ids.resize(size, 0);
-        scratch.lengths.resize(size, 0);
+        let end = batch.datasets.len().min(start + CHUNK);
+        scratch.runs.clear();
         batch
             .datasets
-            .resolve(start, &mut scratch.ids, |key| budgets.intern(key))?;
+            .read(start..end, |key| budgets.intern(key), &mut scratch.runs)?;
+        scratch.lengths.resize(end - start, 0);
         Ok(batch.lengths.read(start, &mut scratch.lengths)?)
     }
 
@@ -370,13 +385,22 @@ impl Scratch {
         }
     }
 
+    /// The runs of the chunk, and which of its samples each one covers.
+    fn runs(&self) -> impl Iterator<Item = (Run, Range<usize>)> {
+        self.runs.iter().scan(0, |end, &run| {
+            let start = *end;
+            *end += run.len as usize;
+            Some((run, start..*end))
+        })
+    }
+
     fn note_appearance(&mut self, keys: usize) {
         self.limits.resize(keys, UNSEEN);
-        for &id in &self.ids {
-            let limit = &mut self.limits[id as usize];
+        for run in &self.runs {
+            let limit = &mut self.limits[run.id as usize];
             if limit.is_nan() {
                 *limit = f64::INFINITY;
-                self.seen.push(id);
+                self.seen.push(run.id);
             }
         }
     }
@@ -387,15 +411,20 @@ impl Scratch {
         }
     }
 
-    /// Whether sample `offset` of the chunk is short enough to keep.
-    #[inline]
-    #[allow(clippy::cast_precision_loss, reason = "lengths up to 2^53 are exact")]
-    fn is_within_limit(&self, offset: usize) -> bool {
-        self.lengths[offset] as f64 <= self.limits[self.ids[offset] as usize]
+    /// The largest length that is kept: a whole one, so rounding down changes
+    /// no comparison.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "not negative; infinity becomes u64::MAX, above every length"
+    )]
+    fn limit(&self, id: u32) -> u64 {
+        self.limits[id as usize] as u64
     }
 
     fn nbytes(&self) -> usize {
-        (self.ids.capacity() + self.seen.capacity()) * size_of::<u32>()
+        self.runs.capacity() * size_of::<Run>()
+            + self.seen.capacity() * size_of::<u32>()
             + (self.lengths.capacity() + self.limits.capacity()) * size_of::<u64>()
     }
 }

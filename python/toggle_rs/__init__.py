@@ -2,6 +2,7 @@
 
 from ._core import (
     CheckpointError,
+    DecayQuantile,
     ExactQuantile,
     GKQuantile,
     P2Quantile,
@@ -10,12 +11,14 @@ from ._core import (
     Toggle,
     ToggleBudgetTracker,
     TraceError,
+    WindowQuantile,
     __version__,
     read_traces,
 )
 
 __all__ = [
     "CheckpointError",
+    "DecayQuantile",
     "ExactQuantile",
     "GKQuantile",
     "P2Quantile",
@@ -24,6 +27,7 @@ __all__ = [
     "Toggle",
     "ToggleBudgetTracker",
     "TraceError",
+    "WindowQuantile",
     "__version__",
     "read_traces",
 ]

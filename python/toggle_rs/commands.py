@@ -15,8 +15,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from . import ToggleBudgetTracker, __version__
-from ._core import TraceError, read_traces
+from . import ToggleBudgetTracker, TraceError, __version__, read_traces
 from .replay import ReplayError
 from .replay import replay as replay_rollouts
 from .tables import tables
@@ -24,7 +23,7 @@ from .tables import tables
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ._core import Rollouts
+    from . import Rollouts
     from .replay import Replay
     from .tables import Table
 
@@ -140,6 +139,8 @@ def replay(  # noqa: PLR0913  (one argument for each option)
             report.write_html(result, settings, report_path)
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}")
+    for path in filter(None, (json_path, png_path, report_path)):
+        typer.echo(f"Wrote {path}")
 
 
 def _fail(message: str) -> NoReturn:

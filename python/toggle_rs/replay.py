@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ._core import Rollouts, ToggleBudgetTracker
+    from . import Rollouts, ToggleBudgetTracker
 
 PERCENTILES: Final = (10, 50, 80, 90, 100)
 """Percentiles of the lengths of correct responses that a summary gives."""

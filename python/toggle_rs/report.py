@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # Okabe and Ito: told apart with any kind of colour vision.
 _COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES: Final = ("-", "--", ":")
+_MOST_LINES: Final = len(_COLOURS) * len(_DASHES)
+_LABEL: Final = 30  # Characters; the middle of a longer name is left out.
+_SPARSE: Final = 100  # Steps up to which there is room between bars.
 _PENALTY: Final = "#ECE7DC"
 _BAR: Final = "#8C8372"
 _INK: Final = "#333333"
@@ -46,7 +49,7 @@ def write_html(replay: Replay, settings: str, path: Path) -> None:
 
 def draw(replay: Replay, settings: str) -> Figure:
     """Draw budgets over the steps, and below them the kept ratio; penalty phases are shaded."""
-    figure = Figure(figsize=(9, 6), layout="constrained")
+    figure = Figure(figsize=(10, 5.5), layout="constrained")
     budgets, kept = figure.subplots(2, sharex=True, height_ratios=(2.2, 1))
     figure.suptitle(f"Toggle on a logged run   ({settings})", x=0.01, ha="left", color=_INK)
     for axes in (budgets, kept):
@@ -56,13 +59,14 @@ def draw(replay: Replay, settings: str) -> Figure:
         axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.tick_params(colors=_INK)
-    _draw_budgets(budgets, replay)
+    _draw_budgets(figure, budgets, replay)
     _draw_kept(kept, replay.steps)
     return figure
 
 
-def _draw_budgets(axes: Axes, replay: Replay) -> None:
-    for index, name in enumerate(replay.datasets):
+def _draw_budgets(figure: Figure, axes: Axes, replay: Replay) -> None:
+    names = _names_to_draw(replay)
+    for index, name in enumerate(names):
         points = [(step.step, step.budgets[name]) for step in replay.steps if name in step.budgets]
         axes.plot(
             [step for step, _ in points],
@@ -71,13 +75,31 @@ def _draw_budgets(axes: Axes, replay: Replay) -> None:
             linestyle=_DASHES[index // len(_COLOURS) % len(_DASHES)],
             linewidth=2,
             marker="o" if len(points) == 1 else None,
-            label=name,
+            # Matplotlib leaves out a label that is empty or begins with "_".
+            label=" " + (name if len(name) <= _LABEL else f"{name[:14]}…{name[-15:]}"),
         )
-    axes.set_ylim(bottom=0)
+    drawn = (step.budgets.get(name, 0) for step in replay.steps for name in names)
+    highest = max(drawn, default=100)
+    axes.set_ylim(0, 1.05 * highest + 1)
     axes.set_ylabel("budget (tokens)", color=_INK)
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    handles = [*axes.get_lines(), Patch(color=_PENALTY, label="length-penalty phase")]
-    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=5, frameon=False)
+    handles = [*axes.get_lines(), Patch(color=_PENALTY, label=" length-penalty phase")]
+    legend = figure.legend(handles=handles, loc="outside right upper", frameon=False)
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # A dollar in a name is a dollar.
+    if len(names) == _MOST_LINES < len(replay.datasets):
+        legend.set_title(f"{len(names)} of {len(replay.datasets)} datasets")
+
+
+def _names_to_draw(replay: Replay) -> list[str]:
+    """The datasets with most rollouts, from the largest budget to the smallest."""
+    budgets = {
+        name: dataset.budget
+        for name, dataset in replay.datasets.items()
+        if dataset.budget is not None
+    }
+    names = sorted(budgets, key=lambda name: -replay.datasets[name].rollouts)[:_MOST_LINES]
+    return sorted(names, key=lambda name: -budgets[name])
 
 
 def _draw_kept(axes: Axes, steps: list[Step]) -> None:
@@ -85,14 +107,14 @@ def _draw_kept(axes: Axes, steps: list[Step]) -> None:
     axes.bar(
         [step.step for step in penalised],
         [step.kept_ratio or 0 for step in penalised],
-        width=0.7,
+        width=0.7 if len(steps) <= _SPARSE else 1,
         color=_BAR,
     )
     axes.set_ylim(0, 1)
     axes.set_ylabel("responses kept", color=_INK)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_xlabel("training step", color=_INK)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
     axes.set_xlim(steps[0].step - 0.5, steps[-1].step + 0.5)
 
 

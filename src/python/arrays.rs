@@ -5,7 +5,6 @@ use std::marker::PhantomData;
 use numpy::{
     Element, PyArray1, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
-use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use pyo3::{ffi, intern};
@@ -223,37 +222,72 @@ impl<T: Stored> Column<T> for View<'_, T> {
         };
         T::from_raw(raw)
     }
+
+    #[inline]
+    #[allow(unsafe_code, reason = "no safe view takes misaligned arrays")]
+    fn read(&self, start: usize, out: &mut [T]) {
+        assert!(
+            start + out.len() <= self.len,
+            "the kernels stay within a column"
+        );
+        #[allow(clippy::cast_possible_wrap, reason = "NumPy keeps sizes within isize")]
+        let (start, size) = (start as isize, size_of::<T>() as isize);
+        // SAFETY: as in `get`. Each loop knows its stride, so that the common one
+        // becomes a copy of memory.
+        unsafe {
+            let mut at = self.first.offset(start * self.stride);
+            if self.stride == size {
+                for slot in out {
+                    *slot = T::from_raw(at.cast::<T::Raw>().read_unaligned());
+                    at = at.wrapping_offset(size);
+                }
+            } else {
+                for slot in out {
+                    *slot = T::from_raw(at.cast::<T::Raw>().read_unaligned());
+                    at = at.wrapping_offset(self.stride);
+                }
+            }
+        }
+    }
 }
 
-/// The object at an index of an object array.
+/// Where the object at an index of an object array lies; null where none was
+/// ever written, or beyond the end.
 #[allow(
     unsafe_code,
-    reason = "the safe way would borrow the whole array for each object"
+    clippy::cast_ptr_alignment,
+    reason = "the safe way would borrow the whole array for each object; the read is unaligned"
 )]
-pub(super) fn object_at<'py>(
-    array: &Bound<'py, PyArray1<Py<PyAny>>>,
+pub(super) fn address_at(
+    array: &Bound<'_, PyArray1<Py<PyAny>>>,
     index: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> *mut ffi::PyObject {
     if index >= array.len() {
-        return Err(PyIndexError::new_err("array index out of range"));
+        return std::ptr::null_mut();
     }
-    #[allow(
-        clippy::cast_possible_wrap,
-        clippy::cast_ptr_alignment,
-        reason = "NumPy keeps sizes within isize; the read is an unaligned one"
-    )]
+    #[allow(clippy::cast_possible_wrap, reason = "NumPy keeps sizes within isize")]
     let offset = index as isize * array.strides()[0];
-    // SAFETY: the array is alive and has more than `index` objects; the GIL is
-    // held. NumPy leaves a null pointer where no object was ever written.
-    let object = unsafe {
-        let pointer = array
+    // SAFETY: the array is alive and has more than `index` objects.
+    unsafe {
+        array
             .data()
             .cast::<u8>()
             .offset(offset)
-            .cast::<*mut ffi::PyObject>();
-        Bound::from_borrowed_ptr_or_opt(array.py(), pointer.read_unaligned())
-    };
-    Ok(object.unwrap_or_else(|| array.py().None().into_bound(array.py())))
+            .cast::<*mut ffi::PyObject>()
+            .read_unaligned()
+    }
+}
+
+/// The object at an index of an object array; None where there is none.
+#[allow(unsafe_code, reason = "see address_at")]
+pub(super) fn object_at<'py>(
+    array: &Bound<'py, PyArray1<Py<PyAny>>>,
+    index: usize,
+) -> Bound<'py, PyAny> {
+    // SAFETY: the pointer is null or of an object that the array keeps alive;
+    // the GIL is held.
+    let object = unsafe { Bound::from_borrowed_ptr_or_opt(array.py(), address_at(array, index)) };
+    object.unwrap_or_else(|| array.py().None().into_bound(array.py()))
 }
 
 /// The argument `scores`, of any dtype that scores may have.

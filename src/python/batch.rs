@@ -163,8 +163,11 @@ fn listed(ids: &Bound<'_, PyList>) -> PyResult<Groups> {
     }
     let names = PyKeys::new("groups", ids.as_any())?;
     let mut table = KeyTable::default();
-    let mut of_samples = vec![0; names.len()];
-    let resolved = names.resolve(0, &mut of_samples, |name| table.intern(name));
-    resolved.map_err(|refusal| refusal.explain(&names))?;
-    Ok(Groups::numbered(of_samples, table.len()))
+    let mut runs = Vec::new();
+    let read = names.read(0..names.len(), |name| table.intern(name), &mut runs);
+    read.map_err(|refusal| refusal.explain(&names))?;
+    let of_samples = runs
+        .iter()
+        .flat_map(|run| std::iter::repeat_n(run.id, run.len as usize));
+    Ok(Groups::numbered(of_samples.collect(), table.len()))
 }

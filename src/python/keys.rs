@@ -1,13 +1,16 @@
 //! Dataset keys from Python: a str, or a list or tuple of str.
 
+use std::ops::Range;
+
 use numpy::{PyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::arrays::{Array, object_at};
+use super::arrays::{Array, address_at, object_at};
 use super::errors::wrong_type;
 use crate::Error;
-use crate::keys::{DatasetKey, KeyRef, KeySource};
+use crate::keys::{DatasetKey, KeyRef, KeySource, Run, push_run};
 
 /// An argument with one key per sample.
 ///
@@ -47,7 +50,7 @@ impl<'py> PyKeys<'py> {
         match &self.keys {
             Keys::List(list) => list.get_item(index),
             Keys::Tuple(tuple) => tuple.get_item(index),
-            Keys::Array(array) => object_at(array, index),
+            Keys::Array(array) => Ok(object_at(array, index)),
         }
     }
 }
@@ -63,29 +66,72 @@ impl KeySource for PyKeys<'_> {
         }
     }
 
-    fn resolve(
+    #[allow(
+        unsafe_code,
+        reason = "counting references would take longer than all else"
+    )]
+    fn read(
         &self,
-        start: usize,
-        ids: &mut [u32],
-        mut id: impl FnMut(KeyRef<'_>) -> u32,
+        samples: Range<usize>,
+        id: impl FnMut(KeyRef<'_>) -> u32,
+        runs: &mut Vec<Run>,
     ) -> Result<(), Refusal> {
-        // The list keeps its objects alive, so within this call one address is
-        // one key; a sample's K responses usually share the object.
+        #[allow(clippy::cast_possible_wrap, reason = "an index of a sequence")]
+        match &self.keys {
+            // SAFETY: the sequence is alive, the GIL is held, and it has not
+            // changed since its length was compared with the batch's.
+            Keys::List(list) => self.scan(samples, id, runs, |index| unsafe {
+                ffi::PyList_GetItem(list.as_ptr(), index as isize)
+            }),
+            // SAFETY: as above.
+            Keys::Tuple(tuple) => self.scan(samples, id, runs, |index| unsafe {
+                ffi::PyTuple_GetItem(tuple.as_ptr(), index as isize)
+            }),
+            Keys::Array(array) => self.scan(samples, id, runs, |index| address_at(array, index)),
+        }
+    }
+}
+
+impl PyKeys<'_> {
+    /// Reads keys, given where the object of each sample lies; null for none.
+    #[inline]
+    fn scan(
+        &self,
+        samples: Range<usize>,
+        mut id: impl FnMut(KeyRef<'_>) -> u32,
+        runs: &mut Vec<Run>,
+        address: impl Fn(usize) -> *mut ffi::PyObject,
+    ) -> Result<(), Refusal> {
+        // The sequence keeps its objects alive, so within this call one address
+        // is one key; the responses to a prompt usually share the object.
         const SLOTS: usize = 64;
         let mut recent = [(std::ptr::null_mut(), 0); SLOTS];
-        for (index, slot) in (start..).zip(ids) {
-            let object = self
-                .get(index)
-                .map_err(|_| Refusal::Key(index, Flaw::Kind))?;
-            let address = object.as_ptr();
-            // Objects are 16 bytes apart at least.
-            let known = &mut recent[address as usize / 16 % SLOTS];
-            if known.0 != address {
-                let number =
-                    read_key(&object, &mut id).map_err(|flaw| Refusal::Key(index, flaw))?;
-                *known = (address, number);
+        let mut at = samples.start;
+        while at < samples.end {
+            let object = address(at);
+            let mut next = at + 1;
+            while next < samples.end && address(next) == object {
+                next += 1;
             }
-            *slot = known.1;
+            // Objects are 16 bytes apart at least.
+            let known = &mut recent[object as usize / 16 % SLOTS];
+            if known.0 != object || object.is_null() {
+                let key = self.get(at).map_err(|_| Refusal::Key(at, Flaw::Kind))?;
+                let number = read_key(&key, &mut id).map_err(|flaw| Refusal::Key(at, flaw))?;
+                *known = (object, number);
+            }
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "a batch has less than 2^32 samples"
+            )]
+            push_run(
+                runs,
+                Run {
+                    id: known.1,
+                    len: (next - at) as u32,
+                },
+            );
+            at = next;
         }
         Ok(())
     }

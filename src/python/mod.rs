@@ -27,7 +27,7 @@ mod _core {
     #[pymodule_export]
     use super::errors::CheckpointError;
     #[pymodule_export]
-    use super::quantiles::{ExactQuantile, GKQuantile, P2Quantile};
+    use super::quantiles::{DecayQuantile, ExactQuantile, GKQuantile, P2Quantile, WindowQuantile};
     #[pymodule_export]
     use super::shaped::Shaped;
     #[pymodule_export]

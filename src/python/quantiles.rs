@@ -28,6 +28,12 @@ macro_rules! quantile_class {
         pub(super) struct $class(Mutex<$core>);
 
         impl $class {
+            /// An object of its own that holds the same.
+            #[allow(dead_code, reason = "not every kind is handed out")]
+            fn object<'py>(py: Python<'py>, core: &$core) -> PyResult<Bound<'py, PyAny>> {
+                Ok(Bound::new(py, Self(Mutex::new(core.clone())))?.into_any())
+            }
+
             /// Lets go of the GIL while it waits. No Python code may run under
             /// the lock: it could come back here.
             fn lock(&self, py: Python<'_>) -> MutexGuard<'_, $core> {
@@ -130,10 +136,15 @@ macro_rules! quantile_class {
 }
 
 quantile_class! {
-    /// ExactQuantile()
-    /// --
+    /// The exact quantile of every length seen, by counting: `numpy.percentile`, method
+    /// "linear", bit for bit. Lengths are integers in 0..2**53.
     ///
-    /// The exact quantile of every length seen, by counting.
+    /// Example:
+    ///     >>> from toggle_rs import ExactQuantile
+    ///     >>> lengths = ExactQuantile()
+    ///     >>> lengths.update([10, 20, 30, 40])
+    ///     >>> lengths.percentile(50)
+    ///     25.0
     ExactQuantile("ExactQuantile") over core::ExactQuantile, values: Integers,
     new() { Ok(core::ExactQuantile::new()) },
     rank: |own, value| own.rank(value), merge: |own, other| own.merge(other),
@@ -141,6 +152,9 @@ quantile_class! {
 }
 
 quantile_class! {
+    /// The P-squared estimate of one quantile (Jain and Chlamtac, 1985): five markers,
+    /// whatever the number of values. Exact up to five values. It cannot be merged,
+    /// answers its own `q` only, and may be far off at atoms and on drift.
     P2Quantile("P2Quantile") over core::P2Quantile, values: Floats,
     new(q) { core::P2Quantile::new(numbers::real("q", q)?) },
     rank: |_, _| Err(Error::Unsupported {
@@ -159,6 +173,8 @@ quantile_class! {
 }
 
 quantile_class! {
+    /// The summary of Greenwald and Khanna (2001): every rank within `epsilon` times the
+    /// number of values, whatever the stream.
     GKQuantile("GKQuantile") over core::GkQuantile, values: Floats,
     new(epsilon) { core::GkQuantile::new(numbers::real("epsilon", epsilon)?) },
     rank: |own, value| own.rank(value), merge: |own, other| own.merge(other),
@@ -174,6 +190,51 @@ quantile_class! {
     #[getter]
     fn tuples(&self, py: Python<'_>) -> usize {
         self.lock(py).tuples()
+    }
+}
+
+quantile_class! {
+    /// Exactly the last `window` lengths: `numpy.percentile` of that slice, bit for bit.
+    WindowQuantile("WindowQuantile") over core::WindowQuantile, values: Integers,
+    new(window) { core::WindowQuantile::new(numbers::size("window", window)?) },
+    rank: |own, value| own.rank(value), merge: |_, _| Err(core::WINDOW_MERGE),
+    repr: |own| format!("WindowQuantile(window={}, count={})", own.window(), own.count()),
+
+    /// Number of values that it holds at most.
+    #[getter]
+    fn window(&self, py: Python<'_>) -> usize {
+        self.lock(py).window()
+    }
+}
+
+quantile_class! {
+    /// Exact counting in which a length weighs half as much after `half_life` ticks.
+    ///
+    /// A quantile is the weighted inverted CDF: the smallest length at which the
+    /// cumulated weight reaches q of the total (NumPy's `method="inverted_cdf"` with
+    /// weights). A tick is a training step; `Toggle` ticks as its steps advance.
+    DecayQuantile("DecayQuantile") over core::DecayQuantile, values: Integers,
+    new(half_life) { core::DecayQuantile::new(numbers::real("half_life", half_life)?) },
+    rank: |own, value| own.rank(value), merge: |own, other| own.merge(other),
+    repr: |own| format!("DecayQuantile(half_life={:?}, count={})", own.half_life(), own.count()),
+
+    /// Let `steps` ticks pass.
+    #[pyo3(signature = (steps = Given(None)), text_signature = "(self, /, steps=1)")]
+    fn tick(&self, py: Python<'_>, steps: Given<'_>) -> PyResult<()> {
+        let steps = steps.0.as_ref().map_or(Ok(1), |steps| numbers::count("steps", steps))?;
+        Ok(self.lock(py).tick(steps)?)
+    }
+
+    /// Ticks in which a weight halves.
+    #[getter]
+    fn half_life(&self, py: Python<'_>) -> f64 {
+        self.lock(py).half_life()
+    }
+
+    /// Ticks so far.
+    #[getter]
+    fn ticks(&self, py: Python<'_>) -> u64 {
+        self.lock(py).ticks()
     }
 }
 
@@ -194,6 +255,12 @@ pub(super) fn pattern(estimator: &Given<'_>, percentile: f64) -> PyResult<Estima
     if let Ok(gk) = object.cast::<GKQuantile>() {
         return Ok(gk.get().lock(object.py()).clone().into());
     }
+    if let Ok(window) = object.cast::<WindowQuantile>() {
+        return Ok(window.get().lock(object.py()).clone().into());
+    }
+    if let Ok(decay) = object.cast::<DecayQuantile>() {
+        return Ok(decay.get().lock(object.py()).clone().into());
+    }
     let expected = "\"exact\", \"p2\", \"gk\" or an empty estimator";
     Err(wrong_type("estimator", None, object, expected))
 }
@@ -205,7 +272,9 @@ pub(super) fn pattern_object<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     Ok(match pattern {
         Estimator::Exact(_) => PyString::new(py, "exact").into_any(),
-        Estimator::P2(p2) => Bound::new(py, P2Quantile(Mutex::new((**p2).clone())))?.into_any(),
-        Estimator::Gk(gk) => Bound::new(py, GKQuantile(Mutex::new((**gk).clone())))?.into_any(),
+        Estimator::P2(p2) => P2Quantile::object(py, p2)?,
+        Estimator::Gk(gk) => GKQuantile::object(py, gk)?,
+        Estimator::Window(window) => WindowQuantile::object(py, window)?,
+        Estimator::Decay(decay) => DecayQuantile::object(py, decay)?,
     })
 }

@@ -1,6 +1,8 @@
 //! Any of the estimators, chosen at run time.
 
-use super::{ExactQuantile, GkQuantile, Merge, P2Quantile, Quantile};
+use super::{
+    DecayQuantile, ExactQuantile, GkQuantile, Merge, P2Quantile, Quantile, WindowQuantile,
+};
 use crate::error::{Error, Result};
 
 /// Rank error of "gk" alone, as a fraction of the number of values.
@@ -13,6 +15,13 @@ pub(crate) const P2_MERGE: Error = Error::Unsupported {
     reason: "five markers do not tell how the values between them lie",
 };
 
+/// Why two [`WindowQuantile`]s cannot be merged.
+pub(crate) const WINDOW_MERGE: Error = Error::Unsupported {
+    operation: "merge",
+    estimator: "WindowQuantile",
+    reason: "which values of the two are the last ones is not known",
+};
+
 /// One estimator of any kind, holding lengths. An enum, so that a key costs
 /// no indirection for the usual kind and every use is checked by a `match`.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +32,10 @@ pub enum Estimator {
     P2(Box<P2Quantile>),
     /// A summary with a bound on the rank error.
     Gk(Box<GkQuantile>),
+    /// Exactly the last lengths.
+    Window(Box<WindowQuantile>),
+    /// Exact counting, older steps with less weight.
+    Decay(Box<DecayQuantile>),
 }
 
 /// Runs `$body` with `$inner` bound to the estimator of whatever kind.
@@ -32,6 +45,8 @@ macro_rules! each {
             Estimator::Exact($inner) => $body,
             Estimator::P2($inner) => $body,
             Estimator::Gk($inner) => $body,
+            Estimator::Window($inner) => $body,
+            Estimator::Decay($inner) => $body,
         }
     };
 }
@@ -64,31 +79,43 @@ impl Estimator {
             Self::Exact(_) => "ExactQuantile",
             Self::P2(_) => "P2Quantile",
             Self::Gk(_) => "GKQuantile",
+            Self::Window(_) => "WindowQuantile",
+            Self::Decay(_) => "DecayQuantile",
         }
     }
 
     /// Whether its answers depend on the step at which a length came.
     #[must_use]
     pub fn needs_clock(&self) -> bool {
-        false
+        matches!(self, Self::Decay(_))
     }
 
-    /// Records one length, at most `MAX_LENGTH`, at a step.
+    /// Records lengths, at most `MAX_LENGTH`, in the order in which they came.
     #[inline]
-    pub(crate) fn insert(&mut self, length: u64, _step: Option<u64>) -> Result<()> {
+    pub(crate) fn extend(&mut self, lengths: &[u64], step: Option<u64>) -> Result<()> {
         match self {
-            Self::Exact(exact) => exact.insert(length),
-            Self::P2(p2) => p2.update(&[real(length)]),
-            Self::Gk(gk) => gk.update(&[real(length)]),
+            Self::Exact(exact) => exact.extend_checked(lengths.iter().copied()),
+            Self::P2(p2) => p2.update(&reals(lengths)),
+            Self::Gk(gk) => gk.update(&reals(lengths)),
+            Self::Window(window) => window.update(lengths),
+            Self::Decay(decay) => {
+                tick_to(decay, step.unwrap_or(0))?;
+                decay.update(lengths)
+            }
         }
     }
 
     /// Records the lengths of a step, which come in ascending order.
-    pub(crate) fn update(&mut self, lengths: &[u64], _step: u64) -> Result<()> {
+    pub(crate) fn update(&mut self, lengths: &[u64], step: u64) -> Result<()> {
         match self {
             Self::Exact(exact) => exact.update(lengths),
             Self::P2(p2) => p2.update(&shuffled(lengths, real)),
             Self::Gk(gk) => gk.update(&shuffled(lengths, real)),
+            Self::Window(window) => window.update(&shuffled(lengths, |length| length)),
+            Self::Decay(decay) => {
+                tick_to(decay, step)?;
+                decay.update(lengths)
+            }
         }
     }
 
@@ -106,8 +133,9 @@ impl Estimator {
     /// [`Error::Unsupported`] for estimators that do not keep them.
     #[cfg(feature = "python")]
     pub(crate) fn sorted_lengths(&self) -> Result<Vec<i64>> {
-        let counts = match self {
-            Self::Exact(exact) => exact.counts(),
+        let counts: &mut dyn Iterator<Item = (u64, u64)> = match self {
+            Self::Exact(exact) => &mut exact.counts(),
+            Self::Window(window) => &mut window.counts(),
             other => {
                 return Err(Error::Unsupported {
                     operation: "lengths_per_dataset",
@@ -146,6 +174,8 @@ impl Estimator {
             Self::Exact(exact) => size_of::<Self>() - size_of::<ExactQuantile>() + exact.nbytes(),
             Self::P2(p2) => size_of::<Self>() + p2.nbytes(),
             Self::Gk(gk) => size_of::<Self>() + gk.nbytes(),
+            Self::Window(window) => size_of::<Self>() + window.nbytes(),
+            Self::Decay(decay) => size_of::<Self>() + decay.nbytes(),
         }
     }
 
@@ -157,7 +187,9 @@ impl Estimator {
         match (self, other) {
             (Self::Exact(own), Self::Exact(other)) => own.merge(other),
             (Self::Gk(own), Self::Gk(other)) => own.merge(other),
+            (Self::Decay(own), Self::Decay(other)) => own.merge(other),
             (Self::P2(_), Self::P2(_)) => Err(P2_MERGE),
+            (Self::Window(_), Self::Window(_)) => Err(WINDOW_MERGE),
             (own, other) => Err(Error::value("other", other.name(), own.name())),
         }
     }
@@ -175,9 +207,30 @@ impl From<GkQuantile> for Estimator {
     }
 }
 
+impl From<WindowQuantile> for Estimator {
+    fn from(window: WindowQuantile) -> Self {
+        Self::Window(Box::new(window))
+    }
+}
+
+impl From<DecayQuantile> for Estimator {
+    fn from(decay: DecayQuantile) -> Self {
+        Self::Decay(Box::new(decay))
+    }
+}
+
+/// Makes `step` the tick of what is recorded next; time never goes back.
+fn tick_to(decay: &mut DecayQuantile, step: u64) -> Result<()> {
+    decay.tick(step.saturating_sub(decay.ticks()))
+}
+
 #[allow(clippy::cast_precision_loss, reason = "lengths up to 2^53 are exact")]
 fn real(length: u64) -> f64 {
     length as f64
+}
+
+fn reals(lengths: &[u64]) -> Vec<f64> {
+    lengths.iter().map(|&length| real(length)).collect()
 }
 
 /// The values in an order that looks random and depends on the values alone.

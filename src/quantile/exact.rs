@@ -2,7 +2,7 @@
 
 use super::histogram::Histogram;
 use super::interpolate::{Position, lerp};
-use super::{MAX_LENGTH, Merge, Quantile, Rank, check_lengths, check_quantile};
+use super::{MAX_LENGTH, Merge, Quantile, Rank, check_count, check_lengths, check_quantile};
 use crate::error::{Error, Result};
 
 /// The exact quantile of all lengths seen: `numpy.percentile`, method
@@ -45,7 +45,7 @@ impl ExactQuantile {
     /// # Errors
     /// [`Error::Value`] when values do not ascend or are above
     /// [`MAX_LENGTH`], when a count is 0, or when the counts sum up to more
-    /// than a `u64` holds.
+    /// than 2^53.
     pub fn from_counts(counts: impl IntoIterator<Item = (u64, u64)>) -> Result<Self> {
         let mut new = Self::new();
         let mut least = 0;
@@ -70,7 +70,7 @@ impl ExactQuantile {
     /// Records one value.
     ///
     /// # Errors
-    /// [`Error::Value`] when it is above [`MAX_LENGTH`].
+    /// As for [`Self::add`].
     #[inline]
     pub fn insert(&mut self, value: u64) -> Result<()> {
         self.add(value, 1)
@@ -79,14 +79,14 @@ impl ExactQuantile {
     /// Records a value `count` times.
     ///
     /// # Errors
-    /// [`Error::Value`] when the value is above [`MAX_LENGTH`], or when the
-    /// total count would pass `u64::MAX`.
+    /// [`Error::Value`] when the value is above [`MAX_LENGTH`], or when that
+    /// makes more than 2^53 values in all.
     #[inline]
     pub fn add(&mut self, value: u64, count: u64) -> Result<()> {
         if value > MAX_LENGTH {
             check_lengths(&[value])?;
         }
-        let total = self.total_with(count)?;
+        let total = check_count("count", self.count, count)?;
         if count > 0 {
             self.histogram.add(value, count);
             self.count = total;
@@ -97,14 +97,14 @@ impl ExactQuantile {
     /// Records values that are already known to be at most [`MAX_LENGTH`].
     ///
     /// # Errors
-    /// [`Error::Value`] when the total count would pass `u64::MAX`; nothing
+    /// [`Error::Value`] when that makes more than 2^53 values in all; nothing
     /// has been recorded then.
     #[inline]
     pub(crate) fn extend_checked(
         &mut self,
         values: impl ExactSizeIterator<Item = u64>,
     ) -> Result<()> {
-        self.count = self.total_with(values.len() as u64)?;
+        self.count = check_count("values", self.count, values.len() as u64)?;
         self.histogram.add_all(values, 1);
         Ok(())
     }
@@ -120,13 +120,6 @@ impl ExactQuantile {
     /// Values and how often each was seen, ascending.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.histogram.iter()
-    }
-
-    #[inline]
-    fn total_with(&self, more: u64) -> Result<u64> {
-        self.count
-            .checked_add(more)
-            .ok_or_else(|| Error::value("count", more, "a total count of at most 2**64 - 1"))
     }
 }
 
@@ -147,9 +140,7 @@ impl Quantile for ExactQuantile {
     }
 
     fn max(&self) -> Option<u64> {
-        self.histogram
-            .select(|through| through == self.count)
-            .map(|(value, _)| value)
+        self.histogram.last().map(|(value, _)| value)
     }
 
     #[allow(
@@ -206,7 +197,7 @@ impl Rank for ExactQuantile {
 
 impl Merge for ExactQuantile {
     fn merge(&mut self, other: &Self) -> Result<()> {
-        self.count = self.total_with(other.count)?;
+        self.count = check_count("other", self.count, other.count)?;
         for (value, count) in other.counts() {
             self.histogram.add(value, count);
         }

@@ -9,12 +9,14 @@ mod interpolate;
 mod p2;
 mod window;
 
+pub use decay::DecayQuantile;
 pub use estimator::Estimator;
 #[cfg(feature = "python")]
-pub(crate) use estimator::P2_MERGE;
+pub(crate) use estimator::{P2_MERGE, WINDOW_MERGE};
 pub use exact::ExactQuantile;
 pub use gk::GkQuantile;
 pub use p2::P2Quantile;
+pub use window::WindowQuantile;
 
 use crate::error::{Error, Result};
 

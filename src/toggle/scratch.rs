@@ -2,11 +2,13 @@
 
 use super::shaped::Metrics;
 use crate::budget::Budgets;
+use crate::keys::Run;
 use crate::shaping::Score;
 
 /// What calls leave behind for the next one to reuse; no part of the state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scratch {
+    pub runs: Vec<Run>,
     pub ids: Vec<u32>,
     pub lengths: Vec<u64>,
     /// By id: the budget, infinite without one; NaN for keys not in the batch.

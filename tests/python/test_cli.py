@@ -63,6 +63,18 @@ def test_json_png_and_report_are_written(tmp_path: Path) -> None:
     assert b"http" not in page  # It needs no network.
 
 
+def test_names_of_any_kind_and_number_are_drawn(tmp_path: Path) -> None:
+    rollouts, picture = tmp_path / "rollouts.jsonl", tmp_path / "replay.png"
+    names = ["", "_hidden", "$x^{$", "<b>", "[red]", *(f"long-{'name-' * 9}{i}" for i in range(30))]
+    with rollouts.open("w") as file:
+        for i, name in enumerate(names):
+            file.write(line(sample=i, prompt=i).replace('"math"', json.dumps(name)))
+    result = run("replay", rollouts, *OPTIONS, "--png", picture)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert picture.stat().st_size > 0
+    assert "[red]" in result.stdout
+
+
 def test_the_version() -> None:
     result = run("--version")
     assert (result.exit_code, result.stdout) == (0, f"toggle-rs {toggle_rs.__version__}\n")

@@ -209,145 +209,47 @@ fn each_field_is_needed() {
     }
 }
 
+/// What to replace in a right line -> what with -> how the error begins.
+const WRONG: &str = r#"
+"step": 0 -> "step": -1 -> field 'step': got -1, expected an integer >= 0
+"step": 0 -> "step": 1.0 -> field 'step': expected int but found float
+"step": 0 -> "step": true -> field 'step': expected int but found bool
+"step": 0 -> "step": "0" -> field 'step': expected int but found string
+"step": 0 -> "step": 9223372036854775808 -> field 'step': number out of range
+"sample_idx": 1 -> "sample_idx": null -> field 'sample_idx': expected int but found null
+"sample_idx": 1 -> "sample_idx": 01 -> field 'sample_idx': invalid number
+"prompt_idx": 0 -> "prompt_idx": [0] -> field 'prompt_idx': expected int but found array
+"prompt_idx": 0 -> "prompt_idx": -3 -> field 'prompt_idx': got -3, expected an integer >= 0
+[0, 0] -> 2 -> field 'response_tokens': expected array but found int
+[0, 0] -> null -> field 'response_tokens': expected array but found null
+[0, 0] -> [0, "0"] -> field 'response_tokens': expected int but found string
+[0, 0] -> [0, 0.5] -> field 'response_tokens': expected int but found float
+[0, 0] -> [[0], 0] -> field 'response_tokens': expected int but found array
+[0, 0] -> [0,, 0] -> field 'response_tokens': expected value
+[0, 0] -> [0, 0,] -> field 'response_tokens': trailing comma
+[0, 0] -> [0 0] -> field 'response_tokens': expected `,` or `]`
+[0, 0] -> [0, 00] -> field 'response_tokens': invalid number
+"reward": 1.0 -> "reward": NaN -> field 'reward': got NaN, expected a finite number
+"reward": 1.0 -> "reward": -Infinity -> field 'reward': got -inf, expected a finite number
+"reward": 1.0 -> "reward": 1e999 -> field 'reward': got inf, expected a finite number
+"reward": 1.0 -> "reward": null -> field 'reward': expected float but found null
+"reward": 1.0 -> "reward": "1" -> field 'reward': expected float but found string
+"math" -> 7 -> field 'dataset': expected array but found int
+"math" -> ["math", 7] -> field 'dataset': expected string but found int
+"math" -> ["math", ["x"]] -> field 'dataset': expected string but found array
+"nested":  -> "nested"  -> expected `:` at column
+[NaN,  -> [nan,  -> expected ident at column
+[NaN,  -> [1.5.5,  -> expected `,` or `]` at column
+1e-9]} -> 1e-9]} {} -> trailing characters at column
+1e-9]} -> 1e-9]}} -> trailing characters at column
+"#;
+
 #[test]
 fn each_field_has_its_kind() {
-    let cases = [
-        (
-            r#""step": 0"#,
-            r#""step": -1"#,
-            "field 'step': got -1, expected an integer >= 0",
-        ),
-        (
-            r#""step": 0"#,
-            r#""step": 1.0"#,
-            "field 'step': expected int but found float",
-        ),
-        (
-            r#""step": 0"#,
-            r#""step": true"#,
-            "field 'step': expected int but found bool",
-        ),
-        (
-            r#""step": 0"#,
-            r#""step": "0""#,
-            "field 'step': expected int but found string",
-        ),
-        (
-            r#""step": 0"#,
-            r#""step": 9223372036854775808"#,
-            "field 'step': number out of range",
-        ),
-        (
-            r#""sample_idx": 1"#,
-            r#""sample_idx": null"#,
-            "field 'sample_idx': expected int",
-        ),
-        (
-            r#""sample_idx": 1"#,
-            r#""sample_idx": 01"#,
-            "field 'sample_idx': invalid number",
-        ),
-        (
-            r#""prompt_idx": 0"#,
-            r#""prompt_idx": [0]"#,
-            "field 'prompt_idx': expected int",
-        ),
-        (
-            r#""prompt_idx": 0"#,
-            r#""prompt_idx": -3"#,
-            "field 'prompt_idx': got -3",
-        ),
-        (
-            "[0, 0]",
-            "2",
-            "field 'response_tokens': expected array but found int",
-        ),
-        (
-            "[0, 0]",
-            "null",
-            "field 'response_tokens': expected array but found null",
-        ),
-        (
-            "[0, 0]",
-            r#"[0, "0"]"#,
-            "field 'response_tokens': expected int but found string",
-        ),
-        (
-            "[0, 0]",
-            "[0, 0.5]",
-            "field 'response_tokens': expected int but found float",
-        ),
-        (
-            "[0, 0]",
-            "[[0], 0]",
-            "field 'response_tokens': expected int but found array",
-        ),
-        (
-            "[0, 0]",
-            "[0,, 0]",
-            "field 'response_tokens': expected value",
-        ),
-        (
-            "[0, 0]",
-            "[0, 0,]",
-            "field 'response_tokens': trailing comma",
-        ),
-        (
-            "[0, 0]",
-            "[0 0]",
-            "field 'response_tokens': expected `,` or `]`",
-        ),
-        (
-            "[0, 0]",
-            "[0, 00]",
-            "field 'response_tokens': invalid number",
-        ),
-        (
-            r#""reward": 1.0"#,
-            r#""reward": NaN"#,
-            "field 'reward': got NaN, expected a finite",
-        ),
-        (
-            r#""reward": 1.0"#,
-            r#""reward": -Infinity"#,
-            "field 'reward': got -inf, expected",
-        ),
-        (
-            r#""reward": 1.0"#,
-            r#""reward": 1e999"#,
-            "field 'reward': got inf, expected a finite",
-        ),
-        (
-            r#""reward": 1.0"#,
-            r#""reward": null"#,
-            "field 'reward': expected float but found",
-        ),
-        (
-            r#""reward": 1.0"#,
-            r#""reward": "1""#,
-            "field 'reward': expected float but found",
-        ),
-        (
-            r#""math""#,
-            "7",
-            "field 'dataset': expected array but found int",
-        ),
-        (
-            r#""math""#,
-            r#"["math", 7]"#,
-            "field 'dataset': expected string but found int",
-        ),
-        (
-            r#""math""#,
-            r#"["math", ["x"]]"#,
-            "field 'dataset': expected string but found array",
-        ),
-        (r#""nested": "#, r#""nested" "#, "expected `:` at column"),
-        ("[NaN, ", "[nan, ", "expected ident at column"),
-        ("}\n", "} {}\n", "trailing characters at column"),
-        ("}\n", "}}\n", "trailing characters at column"),
-    ];
-    for (old, new, expected) in cases {
+    for case in WRONG.trim().lines() {
+        let [old, new, expected] = case.split(" -> ").collect::<Vec<_>>()[..] else {
+            panic!("{case}");
+        };
         let good = math(0, 1, 2);
         let bad = good.replace(old, new);
         assert_ne!(good, bad, "{old} is not in the line");
@@ -533,7 +435,7 @@ proptest! {
             folder.file(&i.to_string(), zipped)
         }).collect();
         let got = Rollouts::read(&paths).unwrap();
-        prop_assert_eq!(got.repeated as usize, rows.len() - expected.len());
+        prop_assert_eq!(got.repeated, (rows.len() - expected.len()) as u64);
         for (i, (key, value)) in expected.into_iter().enumerate() {
             let name = got.names[got.dataset[i] as usize].to_string();
             prop_assert_eq!((got.step[i], got.sample[i]), key);

@@ -162,31 +162,14 @@ impl Summary {
         // Tuples from `to` on are done; those below `from` are to come.
         let mut from = to;
         while from > 1 {
-            let head = tuples[to];
-            let room = limit - head.g - head.delta;
-            let next = tuples[from - 1];
-            if next.g <= room {
-                let band = band(next.delta, limit);
-                if band <= self::band(head.delta, limit) {
-                    let mut weight = next.g;
-                    let mut end = from - 1;
-                    while weight <= room
-                        && end > 1
-                        && self::band(tuples[end - 1].delta, limit) < band
-                    {
-                        end -= 1;
-                        weight += tuples[end].g;
-                    }
-                    if weight <= room {
-                        tuples[to].g += weight;
-                        from = end;
-                        continue;
-                    }
-                }
+            if let Some((len, weight)) = absorbable(&tuples[1..from], tuples[to], limit) {
+                tuples[to].g += weight;
+                from -= len;
+            } else {
+                from -= 1;
+                to -= 1;
+                tuples[to] = tuples[from];
             }
-            from -= 1;
-            to -= 1;
-            tuples[to] = next;
         }
         tuples.drain(1..to);
     }
@@ -204,34 +187,21 @@ impl Summary {
         let (mut our_slack, mut their_slack) = (0, 0);
         let mut merged = Vec::with_capacity(ours.len() + theirs.len());
         loop {
-            let tuple = match (ours, theirs) {
-                ([], []) => break,
-                ([rest @ .., a], [.., b]) if a.value > b.value => {
+            let (tuple, more) = match (ours, theirs) {
+                ([rest @ .., a], _) if theirs.last().is_none_or(|b| a.value > b.value) => {
                     ours = rest;
                     our_slack = a.slack();
-                    Tuple {
-                        delta: a.delta + their_slack,
-                        ..*a
-                    }
-                }
-                ([rest @ .., a], []) => {
-                    ours = rest;
-                    our_slack = a.slack();
-                    Tuple {
-                        delta: a.delta + their_slack,
-                        ..*a
-                    }
+                    (a, their_slack)
                 }
                 (_, [rest @ .., b]) => {
                     theirs = rest;
                     their_slack = b.slack();
-                    Tuple {
-                        delta: b.delta + our_slack,
-                        ..*b
-                    }
+                    (b, our_slack)
                 }
+                _ => break,
             };
-            merged.push(tuple);
+            let delta = tuple.delta + more;
+            merged.push(Tuple { delta, ..*tuple });
         }
         merged.reverse();
         self.tuples = merged;
@@ -280,6 +250,31 @@ impl Summary {
         let low = below.iter().map(|tuple| tuple.g).sum();
         (low, low + above.first().map_or(0, Tuple::slack))
     }
+}
+
+/// Length and weight of the last tuple and its descendants, where `head`, the
+/// tuple above them, may absorb them all.
+#[inline]
+fn absorbable(tuples: &[Tuple], head: Tuple, limit: u64) -> Option<(usize, u64)> {
+    let (last, below) = tuples.split_last()?;
+    let room = limit - head.g - head.delta;
+    if last.g > room {
+        return None;
+    }
+    let own = band(last.delta, limit);
+    if own > band(head.delta, limit) {
+        return None;
+    }
+    let (mut len, mut weight) = (1, last.g);
+    let descendants = below.iter().rev();
+    for tuple in descendants.take_while(|tuple| band(tuple.delta, limit) < own) {
+        len += 1;
+        weight += tuple.g;
+        if weight > room {
+            return None;
+        }
+    }
+    Some((len, weight))
 }
 
 /// The most that `g + delta` may be among `n` values.

@@ -1,6 +1,7 @@
 //! A block on its own: a list, or cells of just the width that it needs.
 
 use super::cells::Cells;
+use super::weights::scaled;
 use super::{BLOCK, List, Weight};
 
 /// The weights of [`BLOCK`] lengths in a row.
@@ -106,6 +107,17 @@ impl<W: Weight> Block<W> {
         }
     }
 
+    /// The last length that has a weight, in the block that `value` is in.
+    pub fn last(&self, value: u64) -> Option<(u64, W)> {
+        match self {
+            Self::List(list) => list.last(),
+            Self::Cells(cells) => {
+                let (offset, weight) = cells.last_in(0..BLOCK)?;
+                Some((length(value, offset), weight))
+            }
+        }
+    }
+
     /// As [`List::select`], in the block that `value` is in.
     pub fn select(&self, value: u64, below: W, reached: &impl Fn(W) -> bool) -> Option<(u64, W)> {
         match self {
@@ -139,6 +151,24 @@ impl Block<u64> {
         match self {
             Self::List(list) => list.remove(value),
             Self::Cells(cells) => cells.remove(offset(value)),
+        }
+    }
+}
+
+impl Block<f64> {
+    /// As [`super::Histogram::scale`]; returns the new sum.
+    pub fn scale(&mut self, factor: f64) -> f64 {
+        match self {
+            Self::List(list) => {
+                list.scale(factor);
+                list.sum()
+            }
+            Self::Cells(cells) => {
+                cells
+                    .iter_mut()
+                    .for_each(|cell| *cell = scaled(*cell, factor));
+                cells.sum(0..BLOCK)
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 
 use super::block::Block;
 use super::cells::{Cells, index_of};
+use super::weights::scaled;
 use super::{BLOCK, BLOCK_BITS, LIST_MAX, List, Weight};
 
 /// What an addition to a list costs, counted in additions to a cell.
@@ -80,7 +81,7 @@ impl<W: Weight> Chunk<W> {
     }
 
     fn last(&self) -> u64 {
-        self.list.entry(self.list.len() - 1).0
+        self.list.last().map_or(self.first, |entry| entry.0)
     }
 }
 
@@ -206,7 +207,8 @@ impl<W: Weight> Blocks<W> {
     /// that much is counted in. Returns the bytes spent.
     fn extend_directory(&mut self, budget: usize) -> usize {
         let busy = self.total().to_f64() * BUSY;
-        let mut through = self.sum_of_flat().plus(self.sum_of_slots());
+        let before = self.flat_sums.len() + self.slots.len();
+        let mut through = self.sums().take(before).fold(W::default(), W::plus);
         let mut lengths = 0;
         let mut more = 0;
         for chunk in &self.tail {
@@ -272,24 +274,15 @@ impl<W: Weight> Blocks<W> {
         (distinct * W::BYTES_PER_LENGTH).saturating_sub(bytes)
     }
 
-    fn sum_of_flat(&self) -> W {
-        self.flat_sums
-            .iter()
-            .fold(W::default(), |sum, &more| sum.plus(more))
+    /// The sums in ascending order of the lengths.
+    fn sums(&self) -> impl Iterator<Item = W> {
+        let slots = self.slots.iter().map(|slot| slot.sum);
+        let chunks = self.tail.iter().map(|chunk| chunk.sum);
+        self.flat_sums.iter().copied().chain(slots).chain(chunks)
     }
 
-    fn sum_of_slots(&self) -> W {
-        self.slots
-            .iter()
-            .fold(W::default(), |sum, slot| sum.plus(slot.sum))
-    }
-
-    fn total(&self) -> W {
-        let tail = self
-            .tail
-            .iter()
-            .fold(W::default(), |sum, chunk| sum.plus(chunk.sum));
-        self.sum_of_flat().plus(self.sum_of_slots()).plus(tail)
+    pub fn total(&self) -> W {
+        self.sums().fold(W::default(), W::plus)
     }
 
     /// Gives cells to the busiest lists, and returns what is left.
@@ -316,7 +309,7 @@ impl<W: Weight> Blocks<W> {
         let total = self.total();
         let width = W::Cells::width(total).max(size_of::<u32>());
 
-        let mut through = self.sum_of_flat();
+        let mut through = self.flat_sums.iter().copied().fold(W::default(), W::plus);
         let mut bytes = 0;
         let mut end = 0;
         for (index, slot) in self.slots.iter().enumerate() {
@@ -371,6 +364,22 @@ impl<W: Weight> Blocks<W> {
         }
         let chunks = &self.tail[self.chunk_of(value)..];
         chunks.iter().find_map(|chunk| chunk.list.first_from(value))
+    }
+
+    pub fn last(&self) -> Option<(u64, W)> {
+        if let Some(chunk) = self.tail.last() {
+            return chunk.list.last();
+        }
+        if let Some(index) = self.slots.iter().rposition(|slot| slot.sum != W::default()) {
+            let first = first_of(self.flat_sums.len() + index);
+            return self.slots[index].block.last(first);
+        }
+        let block = self
+            .flat_sums
+            .iter()
+            .rposition(|&sum| sum != W::default())?;
+        let (index, weight) = self.flat.last_in(cells_of(block))?;
+        Some((index as u64, weight))
     }
 
     pub fn select(&self, reached: impl Fn(W) -> bool) -> Option<(u64, W)> {
@@ -458,5 +467,28 @@ impl Blocks<u64> {
             self.tail.remove(index);
         }
         removed
+    }
+}
+
+impl Blocks<f64> {
+    /// See [`super::Histogram::scale`].
+    pub fn scale(&mut self, factor: f64) {
+        self.flat
+            .iter_mut()
+            .for_each(|cell| *cell = scaled(*cell, factor));
+        for (block, sum) in self.flat_sums.iter_mut().enumerate() {
+            *sum = self.flat.sum(cells_of(block));
+        }
+        for slot in &mut self.slots {
+            slot.sum = slot.block.scale(factor);
+            if slot.sum == 0.0 {
+                slot.block = Block::default();
+            }
+        }
+        self.tail.retain_mut(|chunk| {
+            chunk.list.scale(factor);
+            chunk.sum = chunk.list.sum();
+            chunk.list.len() > 0
+        });
     }
 }

@@ -37,6 +37,9 @@ pub(crate) trait Cells<W: Weight>: Clone + Debug {
     /// The first cell of a range that is not zero.
     fn first_in(&self, range: Range<usize>) -> Option<(usize, W)>;
 
+    /// The last cell of a range that is not zero.
+    fn last_in(&self, range: Range<usize>) -> Option<(usize, W)>;
+
     /// As [`super::List::select`], over a range of cells.
     fn select(
         &self,
@@ -120,6 +123,12 @@ impl<W: Weight, T: Cell<W>> Cells<W> for Box<[T]> {
         Some((index, cell.into()))
     }
 
+    fn last_in(&self, range: Range<usize>) -> Option<(usize, W)> {
+        let mut cells = range.clone().zip(&self[range]).rev();
+        let (index, &cell) = cells.find(|entry| *entry.1 != T::default())?;
+        Some((index, cell.into()))
+    }
+
     fn select(
         &self,
         range: Range<usize>,
@@ -127,10 +136,9 @@ impl<W: Weight, T: Cell<W>> Cells<W> for Box<[T]> {
         reached: &impl Fn(W) -> bool,
     ) -> Option<(usize, W)> {
         const STRIDE: usize = 32;
-        let first = range.start;
-        let cells = &self[range];
+        let starts = range.clone().step_by(STRIDE);
         let mut through = below;
-        for (start, stride) in (first..).step_by(STRIDE).zip(cells.chunks_exact(STRIDE)) {
+        for (start, stride) in starts.zip(self[range.clone()].chunks(STRIDE)) {
             let end = through.plus(sum(stride));
             if !reached(end) {
                 through = end;
@@ -143,8 +151,7 @@ impl<W: Weight, T: Cell<W>> Cells<W> for Box<[T]> {
                 }
             }
         }
-        let last = cells.iter().rposition(|&cell| cell != T::default())?;
-        Some((first + last, through))
+        self.last_in(range).map(|(index, _)| (index, through))
     }
 
     fn sum(&self, range: Range<usize>) -> W {

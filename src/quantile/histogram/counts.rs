@@ -120,6 +120,10 @@ impl Cells<u64> for CountCells {
         each!(self, cells => cells.first_in(range))
     }
 
+    fn last_in(&self, range: Range<usize>) -> Option<(usize, u64)> {
+        each!(self, cells => cells.last_in(range))
+    }
+
     fn select(
         &self,
         range: Range<usize>,

@@ -10,6 +10,7 @@ mod blocks;
 mod cells;
 mod counts;
 mod list;
+mod weights;
 
 use std::fmt::Debug;
 
@@ -59,6 +60,10 @@ pub(super) trait List<W: Weight>: Clone + Debug + Default {
 
     fn iter(&self) -> impl Iterator<Item = (u64, W)> {
         (0..self.len()).map(|index| self.entry(index))
+    }
+
+    fn last(&self) -> Option<(u64, W)> {
+        self.len().checked_sub(1).map(|index| self.entry(index))
     }
 
     fn most(&self) -> W {
@@ -178,6 +183,22 @@ impl<W: Weight> Histogram<W> {
         match self {
             Self::List(list) => list.select(W::default(), &reached),
             Self::Blocks(blocks) => blocks.select(reached),
+        }
+    }
+
+    /// The last length that has a weight, and the weight.
+    pub fn last(&self) -> Option<(u64, W)> {
+        match self {
+            Self::List(list) => list.last(),
+            Self::Blocks(blocks) => blocks.last(),
+        }
+    }
+
+    /// Sum of all weights, added up as [`Self::select`] does.
+    pub fn total(&self) -> W {
+        match self {
+            Self::List(list) => list.sum(),
+            Self::Blocks(blocks) => blocks.total(),
         }
     }
 

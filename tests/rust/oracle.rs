@@ -1,0 +1,109 @@
+//! Percentiles as NumPy has them, by sorting; and lengths to ask about.
+
+#![allow(dead_code, reason = "each test uses its part")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "in f64, as NumPy"
+)]
+
+use proptest::prelude::*;
+use toggle_rs::quantile::MAX_LENGTH;
+
+/// `numpy.quantile`, method "linear", of `n` values, sorted, by their rank; as
+/// its documentation has it.
+pub fn linear(n: u64, q: f64, by_rank: impl Fn(u64) -> u64) -> Option<f64> {
+    let last = n.checked_sub(1)?;
+    let virtual_index = last as f64 * q;
+    if virtual_index >= last as f64 {
+        return Some(by_rank(last) as f64);
+    }
+    let rank = virtual_index.floor();
+    let (low, high) = (by_rank(rank as u64) as f64, by_rank(rank as u64 + 1) as f64);
+    let gamma = virtual_index - rank;
+    Some(if gamma < 0.5 {
+        low + (high - low) * gamma
+    } else {
+        high - (high - low) * (1.0 - gamma)
+    })
+}
+
+/// `numpy.quantile(values, q, weights=weights, method="inverted_cdf")` of
+/// pairs of a value and a weight, in its steps: the running sum, divided by
+/// its last, and the first that is at least q.
+pub fn inverted_cdf(mut samples: Vec<(u64, f64)>, q: f64) -> Option<f64> {
+    samples.sort_by_key(|sample| sample.0);
+    let mut cdf = Vec::new();
+    let mut sum = 0.0;
+    for sample in &samples {
+        sum += sample.1;
+        cdf.push(sum);
+    }
+    let total = *cdf.last()?;
+    // So that q = 0 is not answered by a value without a weight.
+    let share = |sum: f64| if sum == 0.0 { -1.0 } else { sum / total };
+    let index = cdf.partition_point(|&sum| share(sum) < q);
+    Some(samples[index.min(samples.len() - 1)].0 as f64)
+}
+
+/// Lengths near each other, near the limits of blocks, and anywhere.
+pub fn length() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        4 => 0..2000u64,
+        2 => 0..40_000u64,
+        1 => (0..64u64).prop_map(|v| v * 512),
+        1 => 0..300_000u64,
+        1 => (0..40u64).prop_map(|v| (1 << 32) - 20 + v),
+        1 => 0..=MAX_LENGTH,
+        1 => (0..5u64).prop_map(|v| MAX_LENGTH - v),
+    ]
+}
+
+/// Batches that lead to each form of the store.
+pub fn batch() -> impl Strategy<Value = Vec<u64>> {
+    prop_oneof![
+        prop::collection::vec(length(), 0..300),
+        prop::collection::vec(0..1500u64, 0..600),
+        (length(), 0..700u64, 1..40u64).prop_map(|(start, n, stride)| {
+            (start..=MAX_LENGTH)
+                .step_by(stride as usize)
+                .take(n as usize)
+                .collect()
+        }),
+        (length(), 0..600usize).prop_map(|(value, n)| vec![value; n]),
+    ]
+}
+
+pub fn cases(default: u32) -> ProptestConfig {
+    let set = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok());
+    ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(set.unwrap_or(default))
+    }
+}
+
+/// A small seeded generator, for tests that need many values, not good ones.
+pub fn random(seed: u64) -> impl Iterator<Item = u64> {
+    let mut state = seed;
+    std::iter::from_fn(move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Some(mixed ^ (mixed >> 31))
+    })
+}
+
+/// Roughly log-normal with a median near 3,000.
+pub fn lengths(seed: u64) -> impl Iterator<Item = u64> {
+    let mut numbers = random(seed);
+    std::iter::from_fn(move || {
+        let uniform = (&mut numbers)
+            .take(12)
+            .map(|n| (n >> 11) as f64 / 2f64.powi(53));
+        let normal = uniform.sum::<f64>() - 6.0;
+        Some(((8.0 + 0.8 * normal).exp() as u64).min(32_768))
+    })
+}
