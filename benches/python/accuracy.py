@@ -28,12 +28,12 @@ import memory
 from accuracy_report import PERCENTILES, Case, Outcome
 from contenders import OURS, PEERS, STEP, Contender
 from errors import Errors, at_the_end, in_sample
-from streams import DRIFTS, STREAMS, Drift, Lengths, drawn_from, real_streams
+from streams import DRIFTS, STREAMS, Lengths, drawn_from, real_streams
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
 from rollouts import REAL
 
-REPEATS = {100: 20, 1_000: 20, 10_000: 10, 100_000: 4, 1_000_000: 2}
+REPEATS = {100: 40, 1_000: 40, 10_000: 20, 100_000: 8, 1_000_000: 4}
 """Seeds, by number of values."""
 RECENT = 8 * STEP
 """Responses that count as the recent past."""
@@ -56,16 +56,16 @@ class Task:
         rng = np.random.default_rng([zlib.crc32(self.stream.encode()), self.n, repeat])
         if self.real is not None:
             return drawn_from(self.real, rng, self.n)
-        return {**STREAMS, **DRIFTS}[self.stream](rng, self.n)
+        return (DRIFTS.get(self.stream) or STREAMS[self.stream])(rng, self.n)
 
     def truths(self, values: Lengths) -> dict[str, Truth]:
         """What answers are compared with."""
         drift = DRIFTS.get(self.stream)
-        whole = {"whole": partial(in_sample, np.sort(values))}
-        if not drift:
-            return whole
-        recent = partial(in_sample, np.sort(values[-RECENT:]))
-        return {**whole, "recent": recent, "now": partial(at_the_end, drift)}
+        truths: dict[str, Truth] = {"whole": partial(in_sample, np.sort(values))}
+        if drift:
+            truths["recent"] = partial(in_sample, np.sort(values[-RECENT:]))
+            truths["now"] = partial(at_the_end, drift)
+        return truths
 
 
 def answers_of(

@@ -8,17 +8,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+import accuracy_plots
 from contenders import OURS, PEERS
 from docs import fill, table
 from errors import Errors
 from machine import machine
-from streams import DRIFTS, STREAMS
+from streams import DRIFTS, STREAMS, Lengths, capped, falling, lognormal
 
 PERCENTILES = (50, 80, 90, 99)
-LARGE = 1_000_000
-SHOWN = (100, 1_000, 10_000, 100_000, LARGE)
+OF_DRIFTS = 80
+"""The percentile of the table of drifts."""
+LONGEST_DRIFT = 100_000
+PEER_PACKAGES = ("crick", "datasketches", "ddsketch", "fastdigest", "river")
 ESTIMATORS = [contender.name for contender in [*OURS, *PEERS]]
-RANDOM = {contender.name for contender in PEERS if contender.random}
 
 
 class Case(NamedTuple):
@@ -55,9 +59,12 @@ def value(errors: Errors) -> float:
     return errors.value
 
 
-def worst(outcomes: Outcomes, measure: Measure, *key: str | int) -> float | None:
-    """The largest error over percentiles and seeds; `key` is a case without its percentile."""
-    found = [outcomes[case] for p in PERCENTILES if (case := Case(*key, p)) in outcomes]  # type: ignore[arg-type]
+def worst(
+    outcomes: Outcomes, measure: Measure, case: Case, percentiles: Iterable[int] = PERCENTILES
+) -> float | None:
+    """The largest error over these percentiles and all seeds; None where it was not measured."""
+    cases = (case._replace(p=p) for p in percentiles)
+    found = (outcomes[case] for case in cases if case in outcomes)
     return max((measure(e) for outcome in found for e in outcome.errors), default=None)
 
 
@@ -83,94 +90,137 @@ def shown(name: str) -> str:
     return f"`{name}`" if name in {contender.name for contender in OURS} else name
 
 
-def by_stream(outcomes: Outcomes, measure: Measure, n: int) -> str:
-    """Rows of estimators, columns of streams."""
-    real = dict.fromkeys(case.stream for case in outcomes)
-    streams = [name for name in real if name not in {*STREAMS, *DRIFTS}] + list(STREAMS)
-    return table(
-        ["", *streams],
-        (
-            [
-                shown(name),
-                *(percent(worst(outcomes, measure, s, n, name, "whole")) for s in streams),
-            ]
-            for name in ESTIMATORS
-        ),
-    )
+def rows(cells: Callable[[str], Iterable[str]]) -> Iterable[list[str]]:
+    """A row for each estimator."""
+    return ([shown(name), *cells(name)] for name in ESTIMATORS)
+
+
+def streams_of(outcomes: Outcomes) -> list[str]:
+    """Real lengths first, then what was made, without what drifts."""
+    names = dict.fromkeys(case.stream for case in outcomes)
+    return [*(name for name in names if name not in {*STREAMS, *DRIFTS}), *STREAMS]
+
+
+def sizes_of(outcomes: Outcomes) -> list[int]:
+    """Numbers of values, ascending."""
+    return sorted({case.n for case in outcomes})
+
+
+def by_stream(outcomes: Outcomes, measure: Measure) -> str:
+    """Rows of estimators, columns of streams, at the largest size."""
+    streams, n = streams_of(outcomes), max(sizes_of(outcomes))
+
+    def cells(name: str) -> Iterable[str]:
+        cases = (Case(stream, n, name, "whole", 0) for stream in streams)
+        return (percent(worst(outcomes, measure, case)) for case in cases)
+
+    return table(["", *streams], rows(cells))
 
 
 def by_size(outcomes: Outcomes, measure: Measure, stream: str) -> str:
     """Rows of estimators, columns of numbers of values."""
-    return table(
-        ["", *(f"{n:,}" for n in SHOWN)],
-        (
-            [
-                shown(name),
-                *(percent(worst(outcomes, measure, stream, n, name, "whole")) for n in SHOWN),
-            ]
-            for name in ESTIMATORS
-        ),
-    )
+    sizes = sizes_of(outcomes)
+
+    def cells(name: str) -> Iterable[str]:
+        cases = (Case(stream, n, name, "whole", 0) for n in sizes)
+        return (percent(worst(outcomes, measure, case)) for case in cases)
+
+    return table(["", *(f"{n:,}" for n in sizes)], rows(cells))
 
 
 def memory_by_size(outcomes: Outcomes, stream: str) -> str:
     """Rows of estimators, columns of numbers of values."""
+    sizes = sizes_of(outcomes)
 
     def cells(name: str) -> Iterable[str]:
-        for n in SHOWN:
-            outcome = outcomes.get(Case(stream, n, name, "whole", PERCENTILES[0]))
-            yield kilobytes(outcome.bytes if outcome else None)
+        cases = (Case(stream, n, name, "whole", PERCENTILES[0]) for n in sizes)
+        return (kilobytes(outcomes[case].bytes) for case in cases)
 
-    return table(
-        ["", *(f"{n:,}" for n in SHOWN)], ([shown(name), *cells(name)] for name in ESTIMATORS)
-    )
+    return table(["", *(f"{n:,}" for n in sizes)], rows(cells))
 
 
-def of_drifts(outcomes: Outcomes, n: int) -> str:
+def of_drifts(outcomes: Outcomes) -> str:
     """Rows of estimators, columns of drifting streams and truths: errors of value."""
+    n = min(max(sizes_of(outcomes)), LONGEST_DRIFT)
     columns = [(stream, truth) for stream in DRIFTS for truth in ("whole", "recent", "now")]
-    return table(
-        ["", *(f"{stream}: {truth}" for stream, truth in columns)],
-        (
-            [
-                shown(name),
-                *(
-                    percent(worst(outcomes, value, stream, n, name, truth))
-                    for stream, truth in columns
-                ),
-            ]
-            for name in ESTIMATORS
-        ),
-    )
+
+    def cells(name: str) -> Iterable[str]:
+        cases = (Case(stream, n, name, truth, 0) for stream, truth in columns)
+        return (percent(worst(outcomes, value, case, [OF_DRIFTS])) for case in cases)
+
+    return table(["", *(f"{stream}, {truth}" for stream, truth in columns)], rows(cells))
+
+
+def of_p2() -> str:
+    """Where five markers are not enough: what P2 answers, and what is right."""
+    rng = np.random.default_rng(1)
+    low = rng.permutation(1000)
+    cases: list[tuple[str, Lengths, float]] = [
+        ("50 times 4096, then 50 times 10", np.repeat([4096, 10], 50), 0.9),
+        ("lognormal, 15 % of it cut off at 32,768", capped(rng, 100_000), 0.9),
+        ("0..999 in any order, then 1000..1999", np.concatenate([low, low + 1000]), 0.5),
+        ("1000..1999 in any order, then 0..999", np.concatenate([low + 1000, low]), 0.5),
+        ("lognormal", lognormal(rng, 100_000), 0.9),
+        ("lognormal, longest first", falling(rng, 100_000), 0.9),
+    ]
+    followers = [contender for contender in [*OURS, *PEERS] if contender.one_quantile]
+
+    def cells(values: Lengths, q: float) -> Iterable[str]:
+        yield f"{q:g}"
+        yield f"{np.percentile(values, 100 * q):,.1f}"
+        for contender in followers:
+            sketch = contender.make(q)
+            contender.feed(sketch, contender.form(values))
+            yield f"{contender.ask(sketch, q):,.1f}"
+
+    header = ["", "q", "exact", *(shown(contender.name) for contender in followers)]
+    return table(header, ([name, *cells(values, q)] for name, values, q in cases))
+
+
+def bars(outcomes: Outcomes) -> list[accuracy_plots.Bar]:
+    """The largest size, an estimator a row."""
+    n = max(sizes_of(outcomes))
+    result = []
+    for contender in [*OURS, *PEERS]:
+        cases = {
+            s: Case(s, n, contender.name, "whole", PERCENTILES[0]) for s in streams_of(outcomes)
+        }
+        errors = {
+            stream: Errors(*(worst(outcomes, measure, case) or 0.0 for measure in (rank, value)))
+            for stream, case in cases.items()
+        }
+        held = outcomes[cases["lognormal"]].bytes
+        result.append(accuracy_plots.Bar(contender.name, contender in OURS, errors, held))
+    return result
 
 
 def as_json(outcomes: Outcomes) -> str:
     """The worst over the seeds, for each percentile; an estimator of a case a line."""
-    cases = dict.fromkeys(case[:4] for case in outcomes)
-    rows = []
-    for key in cases:
+    lines = []
+    for key in dict.fromkeys(case[:4] for case in outcomes):
         of_percentiles = [outcomes[Case(*key, p)] for p in PERCENTILES]
         errors = [
             [float(f"{max(map(measure, outcome.errors)):.3g}") for outcome in of_percentiles]
             for measure in (rank, value)
         ]
-        rows.append([*key, len(of_percentiles[0].errors), of_percentiles[0].bytes, *errors])
-    names = ["stream", "n", "estimator", "truth", "seeds", "bytes", "rank errors", "value errors"]
-    head = {"machine": machine(), "percentiles": PERCENTILES, "columns": names}
-    lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
-    return f'{json.dumps(head, indent=1)[:-2]},\n "rows": [\n{lines}\n]}}\n'
+        seeds, held = len(of_percentiles[0].errors), of_percentiles[0].bytes
+        lines.append(json.dumps([*key, seeds, held, *errors], separators=(",", ":")))
+    columns = ["stream", "n", "estimator", "truth", "seeds", "bytes", "rank errors", "value errors"]
+    head = {"machine": machine(*PEER_PACKAGES), "percentiles": PERCENTILES, "columns": columns}
+    body = ",\n".join(lines)
+    return f'{json.dumps(head, indent=1)[:-2]},\n "rows": [\n{body}\n]}}\n'
 
 
 def write(outcomes: Outcomes, docs: Path | None) -> None:
-    """Prints the tables, or writes them and the JSON into the documents."""
-    n = max(case.n for case in outcomes)
+    """Prints the tables, or writes them, the JSON and the pictures into the documents."""
     texts = {
-        "rank errors": by_stream(outcomes, rank, n),
-        "value errors": by_stream(outcomes, value, n),
+        "rank errors": by_stream(outcomes, rank),
+        "value errors": by_stream(outcomes, value),
         "rank errors by size": by_size(outcomes, rank, "lognormal"),
         "memory": memory_by_size(outcomes, "lognormal"),
-        "drift": of_drifts(outcomes, 100_000 if n > 100_000 else n),
-        "accuracy machine": ", ".join(f"{key} {text}" for key, text in machine().items()),
+        "drift": of_drifts(outcomes),
+        "p2": of_p2(),
+        "machine": ", ".join(f"{key} {text}" for key, text in machine(*PEER_PACKAGES).items()),
     }
     if docs is None:
         for name, text in texts.items():
@@ -178,3 +228,6 @@ def write(outcomes: Outcomes, docs: Path | None) -> None:
         return
     fill(docs / "estimators.md", texts)
     (docs / "estimators.json").write_text(as_json(outcomes))
+    (docs / "img").mkdir(exist_ok=True)
+    accuracy_plots.errors(bars(outcomes), docs / "img" / "errors.png")
+    accuracy_plots.drift(docs / "img" / "drift.png")

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from river import stats
 
 from streams import Lengths
-import toggle_rs
-from toggle_rs import ExactQuantile, GKQuantile, P2Quantile
+from toggle_rs import DecayQuantile, ExactQuantile, GKQuantile, P2Quantile, WindowQuantile
 
 STEP = 128
 """Responses in a training step: the unit of time of what forgets."""
@@ -43,7 +42,7 @@ def singles(block: Lengths) -> npt.NDArray[np.float32]:
 
 def listed(block: Lengths) -> list[float]:
     """For what takes one Python number a call."""
-    return floats(block).tolist()
+    return [float(length) for length in block.tolist()]
 
 
 @dataclass(frozen=True)
@@ -104,6 +103,10 @@ OURS = [
     gk(0.001),
     gk(0.01),
     Contender("P2Quantile", P2Quantile, one_quantile=True),
+    Contender(f"WindowQuantile({WINDOW})", lambda _: WindowQuantile(WINDOW), integers),
+    Contender(
+        f"DecayQuantile({HALF_LIFE})", lambda _: DecayQuantile(HALF_LIFE), integers, a_tick_later
+    ),
 ]
 
 PEERS = [

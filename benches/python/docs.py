@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -17,8 +16,10 @@ def fill(path: Path, texts: Mapping[str, str]) -> None:
     """Puts each text between its comments, `<!-- name -->` and `<!-- /name -->`."""
     page = path.read_text(encoding="utf-8")
     for name, text in texts.items():
-        marks = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- /{re.escape(name)} -->)", re.S)
-        page, found = marks.subn(lambda match, text=text: f"{match[1]}{text}\n{match[2]}", page)
-        if found != 1:
-            raise ValueError(f"{path}: {found} places for {name!r}, expected 1")
+        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        before, found, rest = page.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not found or not closed:
+            raise ValueError(f"{path}: no place for {name!r}")
+        page = f"{before}{begin}{text}\n{end}{after}"
     path.write_text(page, encoding="utf-8")
