@@ -1,6 +1,7 @@
 //! Toggle reward shaping for reinforcement learning on language models.
 
 mod budget;
+mod choice;
 pub mod column;
 pub mod error;
 pub mod groups;
@@ -10,6 +11,7 @@ mod python;
 pub mod quantile;
 pub mod schedule;
 pub mod shaping;
+pub mod snapshot;
 pub mod toggle;
 #[cfg(feature = "traces")]
 pub mod traces;

@@ -3,6 +3,7 @@
 mod scratch;
 mod settings;
 mod shaped;
+mod state;
 
 pub use settings::{Penalty, Settings};
 pub use shaped::{Metrics, Shaped};
@@ -323,6 +324,9 @@ impl Toggle {
         let Self {
             budgets, scratch, ..
         } = self;
+        if !is_pending {
+            budgets.check_room(scratch.ids.iter().copied(), correct.len())?;
+        }
         let samples = scratch.ids.iter().zip(&scratch.lengths).zip(correct);
         for ((&id, &length), _) in samples.filter(|(_, is_correct)| **is_correct) {
             if is_pending {

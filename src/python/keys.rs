@@ -104,7 +104,7 @@ impl PyKeys<'_> {
     ) -> Result<(), Refusal> {
         // The sequence keeps its objects alive, so within this call one address
         // is one key; the responses to a prompt usually share the object.
-        const SLOTS: usize = 64;
+        const SLOTS: usize = 256;
         let mut recent = [(std::ptr::null_mut(), 0); SLOTS];
         let mut at = samples.start;
         while at < samples.end {
@@ -113,8 +113,10 @@ impl PyKeys<'_> {
             while next < samples.end && address(next) == object {
                 next += 1;
             }
-            // Objects are 16 bytes apart at least.
-            let known = &mut recent[object as usize / 16 % SLOTS];
+            // Objects are 16 bytes apart at least; those made together, by a few
+            // times that.
+            let address = object as usize / 16;
+            let known = &mut recent[(address ^ (address / SLOTS)) % SLOTS];
             if known.0 != object || object.is_null() {
                 let key = self.get(at).map_err(|_| Refusal::Key(at, Flaw::Kind))?;
                 let number = read_key(&key, &mut id).map_err(|flaw| Refusal::Key(at, flaw))?;

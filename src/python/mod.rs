@@ -15,6 +15,7 @@ mod numbers;
 mod options;
 mod quantiles;
 mod shaped;
+mod state;
 mod toggle;
 mod traces;
 mod tracker;
