@@ -8,8 +8,10 @@
     reason = "small counts, exact results"
 )]
 
+mod oracle;
 mod streams;
 
+use oracle::gk::{Sorted, tuple_bound};
 use proptest::prelude::*;
 use streams::{batches, stream};
 use toggle_rs::Error;
@@ -21,75 +23,8 @@ fn gk(epsilon: f64, values: &[f64]) -> GkQuantile {
     sketch
 }
 
-fn sorted(values: &[f64]) -> Vec<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted
-}
-
-fn rank_of(q: f64, n: usize) -> usize {
-    ((q * n as f64).ceil() as usize).clamp(1, n)
-}
-
-/// How far the rank `rank` is from those that `value` has among sorted values.
-fn rank_error(sorted: &[f64], rank: usize, value: f64) -> usize {
-    let first = sorted.partition_point(|&x| x < value) + 1;
-    let last = sorted.partition_point(|&x| x <= value);
-    assert!(first <= last, "{value} was never recorded");
-    first.saturating_sub(rank).max(rank.saturating_sub(last))
-}
-
-/// The most tuples that the paper proves for one stream; below 2 epsilon n = 2
-/// nothing can be left out.
-fn tuple_bound(epsilon: f64, n: usize) -> f64 {
-    5.5 / epsilon * (2.0 * epsilon * n as f64).log2().max(1.0)
-}
-
-/// Checks every promise about the answers: `values` is all that it has seen.
 fn check(sketch: &GkQuantile, values: &[f64]) {
-    let (n, epsilon) = (values.len(), sketch.epsilon());
-    let sorted = sorted(values);
-    let before = sketch.clone();
-    assert_eq!(sketch.count(), n as u64);
-    assert_eq!(sketch.min(), sorted.first().copied());
-    assert_eq!(sketch.max(), sorted.last().copied());
-    assert_eq!(sketch.quantile(0.0).unwrap(), sketch.min());
-    assert_eq!(sketch.quantile(1.0).unwrap(), sketch.max());
-    let mut least = f64::NEG_INFINITY;
-    for i in 0..=40 {
-        let q = f64::from(i) / 40.0;
-        let answer = sketch.quantile(q).unwrap().unwrap();
-        assert!(answer >= least, "quantiles fall at {q}");
-        least = answer;
-        let error = rank_error(&sorted, rank_of(q, n), answer);
-        let bound = if (n as f64) < 1.0 / epsilon {
-            0.0
-        } else {
-            epsilon * n as f64
-        };
-        assert!(error as f64 <= bound, "q = {q}: off by {error} of {n}");
-    }
-    let mut least = 0.0;
-    let mut probes = vec![f64::NEG_INFINITY, f64::INFINITY];
-    probes.extend(
-        sorted
-            .iter()
-            .step_by(n / 20 + 1)
-            .flat_map(|&x| [x.next_down(), x]),
-    );
-    probes.sort_by(f64::total_cmp);
-    for value in probes {
-        let through = sorted.partition_point(|&x| x <= value) as f64 / n as f64;
-        let rank = sketch.rank(value).unwrap().unwrap();
-        assert!(
-            (rank - through).abs() <= epsilon,
-            "rank of {value}: {rank}, not {through}"
-        );
-        assert!(rank >= least, "ranks fall at {value}");
-        least = rank;
-    }
-    assert_eq!(least, 1.0);
-    assert_eq!(sketch, &before, "asking changed the state");
+    oracle::gk::check(sketch, &Sorted::new(values));
 }
 
 /// A stream that always falls into the widest gap: as far as one can tell from
@@ -159,7 +94,7 @@ proptest! {
             sketch.update(batch).unwrap();
         }
         check(&sketch, &values);
-        prop_assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len()));
+        prop_assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len() as u64));
         // The same observations, cut otherwise.
         prop_assert_eq!(sketch, gk(epsilon, &values));
     }
@@ -171,7 +106,7 @@ proptest! {
         let values = adversarial(epsilon, n, batch);
         let sketch = gk(epsilon, &values);
         check(&sketch, &values);
-        prop_assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len()));
+        prop_assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len() as u64));
     }
 
     #[test]
@@ -241,7 +176,7 @@ fn long_streams_stay_within_the_bound_on_tuples() {
         for values in [&converging, &adversarial(epsilon, 100_000, 200)] {
             let sketch = gk(epsilon, values);
             check(&sketch, values);
-            assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len()));
+            assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len() as u64));
             let most = sketch.tuples() * 24 + 2 * (8 * 1_000 + 24 * 1_000);
             assert!(sketch.nbytes() <= most, "{}", sketch.nbytes());
         }
