@@ -1,6 +1,6 @@
 """Whole calls of the drop-in beside the reference formula and NumPy's best, in one run.
 
-    python benches/python/bench_tracker.py [--json PATH] [--rounds N] [--quick]
+    python benches/python/bench_tracker.py [--docs] [--rounds N] [--quick]
 
 Each figure is the CPU time of the fastest call, with 64 batches in rotation: so what else
 runs on the machine shows least. A batch with fresh names is made anew before each call,
@@ -20,11 +20,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from docs import fill
 from machine import machine
 from numpy_forms import BlockedTracker, HistogramTracker, Make
 from toggle_rs import ExactQuantile, ToggleBudgetTracker
+from tracker_report import tables
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
+PROJECT = Path(__file__).parents[2]
+sys.path.insert(0, str(PROJECT / "tests" / "python"))
 from oracle import ReferenceTracker
 
 GROUP = 8
@@ -215,7 +218,7 @@ def bench_update(rounds: int) -> dict[str, float]:
 def main() -> None:
     """Runs all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--docs", action="store_true", help="into docs/tracker.json and README.md")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--quick", action="store_true", help="the slow reference at 128 only")
     options = parser.parse_args()
@@ -227,8 +230,9 @@ def main() -> None:
     report["history"] = bench_history(options.rounds)
     print("\nA penalty step, K = 8, at 10^4 lengths of history")
     report["steps"] = bench_steps(options.rounds, options.quick)
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    if options.docs:
+        (PROJECT / "docs" / "tracker.json").write_text(json.dumps(report, indent=1) + "\n")
+        fill(PROJECT / "README.md", tables(report))
 
 
 if __name__ == "__main__":
