@@ -2,8 +2,8 @@
 
     python benches/python/bench_tracker.py [--json PATH] [--rounds N] [--quick]
 
-Each figure is the fastest call, with 64 batches in rotation: what else runs on the
-machine can only add to it. A batch with fresh names is made anew before each call,
+Each figure is the CPU time of the fastest call, with 64 batches in rotation: so what else
+runs on the machine shows least. A batch with fresh names is made anew before each call,
 outside the time taken.
 """
 
@@ -94,9 +94,9 @@ def time_calls(
             tracker = make()
             for i in range(calls):
                 scores, lengths, names = refreshed(batches[(turn * calls + i) % BATCHES], form)
-                start = time.perf_counter()
+                start = time.thread_time()
                 tracker.maybe_apply(1, scores, lengths, names, GROUP, 1.0)
-                times[name].append(time.perf_counter() - start)
+                times[name].append(time.thread_time() - start)
     return {name: min(values) for name, values in times.items()}
 
 
@@ -202,10 +202,10 @@ def bench_update(rounds: int) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(20 * rounds):
         for name, call in calls.items():
-            start = time.perf_counter()
+            start = time.thread_time()
             for block in blocks:
                 call(block)
-            times[name].append((time.perf_counter() - start) / (BATCHES * 4096) * 1e9)
+            times[name].append((time.thread_time() - start) / (BATCHES * 4096) * 1e9)
     for name, values in times.items():
         result[name] = min(values)
         print(f"{name:<22} {result[name]:6.2f} ns a value")
