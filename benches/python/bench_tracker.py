@@ -10,9 +10,7 @@ outside the time taken.
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -22,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import toggle_rs
+from machine import machine
 from numpy_forms import BlockedTracker, HistogramTracker, Make
 from toggle_rs import ExactQuantile, ToggleBudgetTracker
 
@@ -212,23 +210,6 @@ def bench_update(rounds: int) -> dict[str, float]:
         result[name] = min(values)
         print(f"{name:<22} {result[name]:6.2f} ns a value")
     return result
-
-
-def machine() -> dict[str, str]:
-    """Where and with what it ran."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        models = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        cpu = models[0].split(":")[1].strip() if models else cpu
-    return {
-        "date": dt.datetime.now(dt.timezone.utc).date().isoformat(),
-        "cpu": cpu,
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "toggle-rs": toggle_rs.__version__,
-    }
 
 
 def main() -> None:
