@@ -11,7 +11,7 @@
 mod oracle;
 mod streams;
 
-use oracle::gk::{Sorted, tuple_bound};
+use oracle::gk::{Sorted, tuple_bound, widest_gap};
 use proptest::prelude::*;
 use streams::{batches, stream};
 use toggle_rs::Error;
@@ -31,20 +31,12 @@ fn check(sketch: &GkQuantile, values: &[f64]) {
 /// the answers, where the sketch knows least.
 fn adversarial(epsilon: f64, n: usize, batch: usize) -> Vec<f64> {
     let mut sketch = GkQuantile::new(epsilon).unwrap();
-    let (mut stream, mut seen) = (Vec::new(), Vec::new());
+    let mut stream = Vec::new();
     let mut new: Vec<f64> = (0..batch).map(|i| i as f64 * 1e9).collect();
     while stream.len() < n {
         sketch.update(&new).unwrap();
         stream.extend_from_slice(&new);
-        seen.extend_from_slice(&new);
-        seen.sort_by(f64::total_cmp);
-        let ranks: Vec<usize> = (0..=32)
-            .filter_map(|i| sketch.quantile(f64::from(i) / 32.0).unwrap())
-            .map(|answer| seen.partition_point(|&x| x < answer))
-            .collect();
-        let gap = ranks.windows(2).max_by_key(|gap| gap[1] - gap[0]).unwrap();
-        let middle = gap[0].midpoint(gap[1]);
-        let (low, high) = (seen[middle], seen[(middle + 1).min(seen.len() - 1)]);
+        let (low, high) = widest_gap(&sketch, &Sorted::new(&stream)).unwrap();
         let step = (high - low) / (batch + 1) as f64;
         new = (1..=batch).map(|i| low + step * i as f64).collect();
     }

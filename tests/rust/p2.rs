@@ -14,7 +14,7 @@
 mod oracle;
 mod streams;
 
-use oracle::p2::{check_markers, linear, paper};
+use oracle::p2::{check, linear, paper};
 use proptest::prelude::*;
 use streams::{batches, stream};
 use toggle_rs::Error;
@@ -52,7 +52,7 @@ proptest! {
         for batch in batches(&values, cuts) {
             p2.update(batch).unwrap();
         }
-        check_markers(&p2, &values);
+        check(&p2, &values);
         if values.len() > 5 {
             let (heights, positions) = paper(q, &values);
             prop_assert_eq!(p2.heights(), &heights[..]);
@@ -82,7 +82,7 @@ proptest! {
             let value = value.clamp(-f64::MAX, f64::MAX);
             p2.update(&[value]).unwrap();
             values.push(value);
-            check_markers(&p2, &values);
+            check(&p2, &values);
         }
         prop_assert_eq!(p2, self::p2(q, &values));
     }
@@ -101,7 +101,7 @@ proptest! {
         let mut p2 = P2Quantile::new(q).unwrap();
         for (i, value) in values.iter().enumerate() {
             p2.update(&[*value]).unwrap();
-            check_markers(&p2, &values[..=i]);
+            check(&p2, &values[..=i]);
         }
     }
 

@@ -46,6 +46,20 @@ fn rank_error(sorted: &Sorted, rank: u64, value: f64) -> u64 {
     first.saturating_sub(rank).max(rank.saturating_sub(last))
 }
 
+/// The ends of the widest gap, as far as one can tell from the answers: there
+/// the sketch knows least of ranks.
+pub fn widest_gap(sketch: &GkQuantile, sorted: &Sorted) -> Option<(f64, f64)> {
+    let answers: Vec<f64> = (0..=32)
+        .filter_map(|i| sketch.quantile(f64::from(i) / 32.0).unwrap())
+        .collect();
+    let pairs = answers.windows(2).map(|pair| (pair[0], pair[1]));
+    let gap = pairs.max_by_key(|gap| sorted.below(gap.1) - sorted.below(gap.0))?;
+    let middle = sorted.below(gap.0).midpoint(sorted.below(gap.1));
+    let at = sorted.0.partition_point(|entry| entry.1 <= middle);
+    let next = (at + 1).min(sorted.0.len() - 1);
+    Some((sorted.0[at].0, sorted.0[next].0))
+}
+
 /// The most tuples that the paper proves for one stream; below 2 epsilon n = 2
 /// nothing can be left out.
 pub fn tuple_bound(epsilon: f64, n: u64) -> f64 {

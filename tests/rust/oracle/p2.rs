@@ -54,27 +54,33 @@ pub fn linear(values: &[f64], q: f64) -> Option<f64> {
 }
 
 /// Markers are finite, in order, and at ranks that can be.
-pub fn check_markers(p2: &P2Quantile, values: &[f64]) {
+pub fn check_markers(p2: &P2Quantile) {
     let (heights, positions) = (p2.heights(), p2.positions());
-    assert_eq!(p2.count(), values.len() as u64);
-    assert_eq!(heights.len(), values.len().min(5));
-    assert_eq!(positions.len(), values.len().min(5));
+    let in_use = p2.count().min(5) as usize;
+    assert_eq!((heights.len(), positions.len()), (in_use, in_use));
     assert!(heights.is_sorted() && heights.iter().all(|height| height.is_finite()));
     assert!(positions.is_sorted_by(|a, b| a < b));
-    assert_eq!(p2.min(), values.iter().copied().reduce(f64::min));
-    assert_eq!(p2.max(), values.iter().copied().reduce(f64::max));
-    let answer = p2.quantile(p2.q()).unwrap();
-    if values.is_empty() {
-        assert_eq!(answer, None);
-        return;
-    }
-    assert_eq!(positions.first(), Some(&1));
-    assert_eq!(positions.last(), Some(&p2.count()));
-    assert!(p2.min() <= answer && answer <= p2.max());
+    assert!(positions.first().is_none_or(|&first| first == 1));
+    assert!(positions.last().is_none_or(|&last| last == p2.count()));
+    let (min, max, answer) = (p2.min(), p2.max(), p2.quantile(p2.q()).unwrap());
+    assert_eq!(
+        (min, max),
+        (heights.first().copied(), heights.last().copied())
+    );
+    assert_eq!(answer.is_some(), in_use > 0);
+    assert!(min <= answer && answer <= max);
     if p2.q() == 0.0 {
-        assert_eq!(answer, p2.min());
+        assert_eq!(answer, min);
     }
     if p2.q() == 1.0 {
-        assert_eq!(answer, p2.max());
+        assert_eq!(answer, max);
     }
+}
+
+/// The same, and what it must know of `values`, which are all that it has seen.
+pub fn check(p2: &P2Quantile, values: &[f64]) {
+    check_markers(p2);
+    assert_eq!(p2.count(), values.len() as u64);
+    assert_eq!(p2.min(), values.iter().copied().reduce(f64::min));
+    assert_eq!(p2.max(), values.iter().copied().reduce(f64::max));
 }
