@@ -5,6 +5,9 @@
 
 #[path = "../../tests/rust/oracle/mod.rs"]
 pub mod oracle;
+#[path = "../../tests/rust/seal.rs"]
+pub mod seal;
+pub mod states;
 pub mod values;
 
 use std::path::Path;

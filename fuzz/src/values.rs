@@ -40,7 +40,6 @@ pub enum Batch<T> {
 }
 
 impl Batch<Whole> {
-    #[must_use]
     pub fn lengths(self) -> Vec<u64> {
         match self {
             Self::Each(values) => values.into_iter().map(|value| value.0).collect(),
@@ -53,7 +52,6 @@ impl Batch<Whole> {
 }
 
 impl Batch<Real> {
-    #[must_use]
     pub fn reals(self) -> Vec<f64> {
         match self {
             Self::Each(values) => values.into_iter().map(|value| value.0).collect(),
@@ -117,7 +115,6 @@ impl Arbitrary<'_> for Fraction {
 }
 
 /// Whether `q` is a quantile at all.
-#[must_use]
 pub fn is_quantile(q: f64) -> bool {
     (0.0..=1.0).contains(&q)
 }

@@ -5,6 +5,7 @@
 use arbitrary::Arbitrary;
 use toggle_rs::quantile::{ExactQuantile, MAX_LENGTH, Merge, Quantile, Rank};
 use toggle_rs_fuzz::oracle::exact::{Counts, check};
+use toggle_rs_fuzz::states::{Splice, altered, check_round_trip};
 use toggle_rs_fuzz::values::{Batch, Fraction, Real, Whole, is_quantile};
 
 #[derive(Debug, Arbitrary)]
@@ -19,6 +20,7 @@ enum Call {
     Merge,
     Double,
     Swap,
+    Alter(Vec<Splice>),
     Check(Fraction),
     Rank(Real),
 }
@@ -120,6 +122,12 @@ fn run(calls: Vec<Call>) {
                 pair.merge(&other);
             }
             Call::Swap => std::mem::swap(&mut pair, &mut other),
+            Call::Alter(splices) => {
+                if let Some(exact) = altered(&pair.exact, splices) {
+                    pair.counts = exact.counts().collect();
+                    pair.exact = exact;
+                }
+            }
             Call::Check(Fraction(q)) if is_quantile(q) => check(&pair.exact, &pair.counts, &[q]),
             Call::Check(Fraction(q)) => {
                 assert!(pair.exact.quantile(q).is_err());
@@ -133,8 +141,7 @@ fn run(calls: Vec<Call>) {
     }
     for pair in [&pair, &other] {
         check(&pair.exact, &pair.counts, &[]);
-        let again = ExactQuantile::from_counts(pair.exact.counts());
-        assert_eq!(again.as_ref(), Ok(&pair.exact));
+        check_round_trip(&pair.exact);
     }
     assert_eq!(pair.exact == other.exact, pair.counts == other.counts);
 }

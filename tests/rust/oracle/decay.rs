@@ -1,5 +1,7 @@
 //! `DecayQuantile` and samples with their weights.
 
+use std::collections::BTreeMap;
+
 use toggle_rs::quantile::{DecayQuantile, Quantile, Rank};
 
 /// What a value weighs at `age` ticks, relative to a new one.
@@ -55,4 +57,26 @@ pub fn check_nearly(decay: &DecayQuantile, samples: &[(u64, f64)], q: f64) {
         (rank - share(answer, true)).abs() < 1e-9,
         "rank {rank} of {answer}"
     );
+}
+
+/// Each length has its share of the weight, unless so little that it may be gone.
+pub fn check_weights(decay: &DecayQuantile, samples: &[(u64, f64)]) {
+    let mut expected = BTreeMap::<u64, f64>::new();
+    for &(value, weight) in samples {
+        *expected.entry(value).or_default() += weight;
+    }
+    let held: BTreeMap<u64, f64> = decay.weights().collect();
+    assert!(held.keys().all(|value| expected.contains_key(value)));
+    let total: f64 = expected.values().sum();
+    let all: f64 = held.values().sum();
+    for (value, weight) in expected {
+        let share = held.get(&value).map_or(0.0, |held| held / all);
+        let expected = weight / total;
+        if weight > 1e-300 {
+            assert!(
+                (share - expected).abs() <= 1e-9 * expected,
+                "{value} has the share {share}, not {expected}"
+            );
+        }
+    }
 }

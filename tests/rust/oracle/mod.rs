@@ -8,8 +8,7 @@
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
     clippy::float_cmp,
-    clippy::missing_panics_doc,
-    reason = "in f64, as NumPy, and equal to the last bit; to panic is its purpose"
+    reason = "in f64, as NumPy, and equal to the last bit"
 )]
 
 pub mod decay;
