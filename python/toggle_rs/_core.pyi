@@ -30,7 +30,14 @@ _Integers: TypeAlias = npt.NDArray[np.integer[Any]] | Sequence[int]
 _Reals: TypeAlias = npt.NDArray[np.floating[Any] | np.integer[Any]] | Sequence[float]
 # Whatever has `__array__` or DLPack too, torch tensors among them.
 _Scores: TypeAlias = Any
-_Estimator: TypeAlias = Literal["exact", "p2", "gk"] | ExactQuantile | P2Quantile | GKQuantile | WindowQuantile | DecayQuantile
+_Estimator: TypeAlias = (
+    Literal["exact", "p2", "gk"]
+    | ExactQuantile
+    | P2Quantile
+    | GKQuantile
+    | WindowQuantile
+    | DecayQuantile
+)
 
 class CheckpointError(ValueError): ...
 class TraceError(ValueError): ...

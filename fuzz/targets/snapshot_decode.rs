@@ -5,19 +5,15 @@
 //! them. `tests/rust/snapshot.rs` has the same properties for inputs near valid
 //! ones.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use toggle_rs::groups::Groups;
 use toggle_rs::quantile::{
     DecayQuantile, ExactQuantile, GkQuantile, Merge, P2Quantile, Quantile, Rank, WindowQuantile,
 };
-use toggle_rs::snapshot::{Kind, MAGIC, Snapshot};
+use toggle_rs::snapshot::{Kind, Snapshot};
 use toggle_rs::toggle::{self, Toggle};
 use toggle_rs::tracker::{self, BudgetTracker};
-
-const HEADER: usize = 20;
-const CHECKSUM: usize = 4;
 
 const KINDS: [Kind; 7] = [
     Kind::Toggle,
@@ -29,30 +25,9 @@ const KINDS: [Kind; 7] = [
     Kind::DecayQuantile,
 ];
 
-fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    let size = fuzzer_mutate(data, size, max_size);
-    // A few go as they are: the header has its own checks.
-    if size >= HEADER + CHECKSUM && seed % 32 > 0 {
-        repair(&mut data[..size], seed);
-    }
-    size
-});
+toggle_rs_fuzz::target!(decode);
 
-fn repair(bytes: &mut [u8], seed: u32) {
-    let end = bytes.len() - CHECKSUM;
-    bytes[..8].copy_from_slice(&MAGIC);
-    bytes[8..10].copy_from_slice(&1_u16.to_le_bytes());
-    let kind = u16::from_le_bytes([bytes[10], bytes[11]]);
-    if !KINDS.iter().any(|&known| known as u16 == kind) {
-        let known = KINDS[seed as usize / 32 % KINDS.len()] as u16;
-        bytes[10..12].copy_from_slice(&known.to_le_bytes());
-    }
-    bytes[12..20].copy_from_slice(&((end - HEADER) as u64).to_le_bytes());
-    let checksum = crc32fast::hash(&bytes[..end]);
-    bytes[end..].copy_from_slice(&checksum.to_le_bytes());
-}
-
-fuzz_target!(|data: &[u8]| {
+fn decode(data: &[u8]) {
     let kind = data
         .get(10..12)
         .map_or(0, |kind| u16::from_le_bytes([kind[0], kind[1]]));
@@ -84,7 +59,7 @@ fuzz_target!(|data: &[u8]| {
         ExactQuantile::from_bytes(data).is_ok(),
     ];
     assert!(as_others != [true, true]);
-});
+}
 
 /// What is read has the bytes of what is read from its bytes, also after use.
 fn read<T: Snapshot>(data: &[u8], use_it: impl FnOnce(&mut T)) {
@@ -155,4 +130,38 @@ fn use_tracker(tracker: &mut BudgetTracker) {
     let _ = tracker.merge(&tracker.clone());
     let _ = tracker.load_observations(tracker.clone());
     assert!(tracker.nbytes() < 10_000_000);
+}
+
+#[cfg(fuzzing)]
+mod mutator {
+    use toggle_rs::snapshot::MAGIC;
+    use toggle_rs_fuzz::libfuzzer_sys;
+
+    use super::KINDS;
+
+    const HEADER: usize = 20;
+    const CHECKSUM: usize = 4;
+
+    libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+        let size = libfuzzer_sys::fuzzer_mutate(data, size, max_size);
+        // A few go as they are: the header has its own checks.
+        if size >= HEADER + CHECKSUM && seed % 32 > 0 {
+            repair(&mut data[..size], seed);
+        }
+        size
+    });
+
+    fn repair(bytes: &mut [u8], seed: u32) {
+        let end = bytes.len() - CHECKSUM;
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..10].copy_from_slice(&1_u16.to_le_bytes());
+        let kind = u16::from_le_bytes([bytes[10], bytes[11]]);
+        if !KINDS.iter().any(|&known| known as u16 == kind) {
+            let known = KINDS[seed as usize / 32 % KINDS.len()] as u16;
+            bytes[10..12].copy_from_slice(&known.to_le_bytes());
+        }
+        bytes[12..20].copy_from_slice(&((end - HEADER) as u64).to_le_bytes());
+        let checksum = crc32fast::hash(&bytes[..end]);
+        bytes[end..].copy_from_slice(&checksum.to_le_bytes());
+    }
 }

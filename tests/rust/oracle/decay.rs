@@ -1,0 +1,58 @@
+//! `DecayQuantile` and samples with their weights.
+
+use toggle_rs::quantile::{DecayQuantile, Quantile, Rank};
+
+/// What a value weighs at `age` ticks, relative to a new one.
+pub fn weight(age: u64, half_life: f64) -> f64 {
+    (-(age as f64) / half_life).exp2()
+}
+
+/// `numpy.quantile(values, q, weights=weights, method="inverted_cdf")` of
+/// pairs of a value and a weight, in its steps: the running sum, divided by
+/// its last, and the first that is at least q.
+pub fn inverted_cdf(mut samples: Vec<(u64, f64)>, q: f64) -> Option<f64> {
+    samples.sort_by_key(|sample| sample.0);
+    let mut cdf = Vec::new();
+    let mut sum = 0.0;
+    for sample in &samples {
+        sum += sample.1;
+        cdf.push(sum);
+    }
+    let total = *cdf.last()?;
+    // So that q = 0 is not answered by a value without a weight.
+    let share = |sum: f64| if sum == 0.0 { -1.0 } else { sum / total };
+    let index = cdf.partition_point(|&sum| share(sum) < q);
+    Some(samples[index.min(samples.len() - 1)].0 as f64)
+}
+
+/// The answer must have the share that its rule asks for, but for rounding.
+pub fn check_nearly(decay: &DecayQuantile, samples: &[(u64, f64)], q: f64) {
+    let total: f64 = samples.iter().map(|sample| sample.1).sum();
+    let share = |limit: f64, or_equal: bool| {
+        let below = |value: f64| value < limit || (or_equal && value == limit);
+        samples
+            .iter()
+            .filter(|s| below(s.0 as f64))
+            .map(|s| s.1)
+            .sum::<f64>()
+            / total
+    };
+    let Some(answer) = decay.quantile(q).unwrap() else {
+        assert!(samples.is_empty());
+        return;
+    };
+    assert!(samples.iter().any(|sample| sample.0 as f64 == answer));
+    assert!(
+        share(answer, true) >= q - 1e-9,
+        "q = {q}: {answer} is too small"
+    );
+    assert!(
+        share(answer, false) < q + 1e-9,
+        "q = {q}: {answer} is too large"
+    );
+    let rank = decay.rank(answer).unwrap().unwrap();
+    assert!(
+        (rank - share(answer, true)).abs() < 1e-9,
+        "rank {rank} of {answer}"
+    );
+}
