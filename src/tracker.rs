@@ -308,12 +308,12 @@ impl BudgetTracker {
                         let accuracy = kernels.group_accuracy(batch.scores, at, k, batch.max_score);
                         enforced = !self.lambda.exceeds(accuracy);
                     }
-                    let stop = end.min(at - at % k + k);
+                    let until = end.min(at - at % k + k);
                     let limit = if enforced { limit } else { u64::MAX };
-                    let lengths = &self.scratch.lengths[at - start..stop - start];
-                    let shaped = &mut shaped[at..stop];
+                    let lengths = &self.scratch.lengths[at - start..until - start];
+                    let shaped = &mut shaped[at..until];
                     kept += mask_over_limit(batch.scores, at, lengths, limit, shaped);
-                    at = stop;
+                    at = until;
                 }
             }
         }

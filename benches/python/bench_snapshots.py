@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bench_tracker import machine
+from machine import machine
 from toggle_rs import Toggle
 
 SETTINGS: dict[str, Any] = {"m": 10, "lambda_": 0.5, "percentile": 80.0}

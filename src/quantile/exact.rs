@@ -75,7 +75,19 @@ impl ExactQuantile {
     /// As for [`Self::add`].
     #[inline]
     pub fn insert(&mut self, value: u64) -> Result<()> {
-        self.add(value, 1)
+        if value <= MAX_LENGTH && self.count < MAX_LENGTH {
+            self.histogram.add(value, 1);
+            self.count += 1;
+            return Ok(());
+        }
+        self.refuse(value)
+    }
+
+    /// What is wrong with one more `value`.
+    #[cold]
+    fn refuse(&self, value: u64) -> Result<()> {
+        check_lengths(&[value])?;
+        check_count("count", self.count, 1).map(drop)
     }
 
     /// Records a value `count` times.
@@ -83,7 +95,6 @@ impl ExactQuantile {
     /// # Errors
     /// [`Error::Value`] when the value is above [`MAX_LENGTH`], or when that
     /// makes more than 2^53 values in all.
-    #[inline]
     pub fn add(&mut self, value: u64, count: u64) -> Result<()> {
         if value > MAX_LENGTH {
             check_lengths(&[value])?;

@@ -142,7 +142,8 @@ pub(crate) fn is_canonical(value: f64) -> bool {
     value.is_finite() && (value != 0.0 || value.is_sign_positive())
 }
 
-/// The count of values once `more` are in.
+/// The count of values once `more` are in; up to 2^53 it is exact as an `f64`.
+#[inline]
 pub(crate) fn check_count(argument: &'static str, count: u64, more: u64) -> Result<u64> {
     match count.checked_add(more) {
         Some(sum) if sum <= MAX_COUNT => Ok(sum),

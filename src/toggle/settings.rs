@@ -20,7 +20,7 @@ impl Choice for Penalty {
         &[("zero", Self::Zero), ("cap_at_zero", Self::CapAtZero)];
 }
 
-/// Everything that a [`Toggle`] is made with.
+/// Everything that a [`Toggle`](super::Toggle) is made with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Length of a phase in training steps; 0 disables.

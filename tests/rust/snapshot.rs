@@ -1,10 +1,10 @@
 //! Snapshots: round trips, canonical bytes, hostile bytes.
 
-mod oracle;
+mod lengths;
 mod runs;
 mod seal;
 
-use oracle::cases;
+use lengths::cases;
 use proptest::prelude::*;
 use rand::{SeedableRng, rngs::StdRng};
 use rand_distr::{Distribution, LogNormal};
