@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ranks as on
-from ranks import Ranks, data_of, make
+from ranks import Ranks, data_of, make, samples_of
 from toggle_rs import DecayQuantile, Toggle, ToggleBudgetTracker, WindowQuantile
 from toggle_rs.integrations.distributed import sync
 
@@ -130,19 +131,20 @@ def test_decayed_budgets_are_those_of_one_tracker(ranks: Ranks, seed: int) -> No
     assert budgets == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_state_goes_on_with_another_number_of_ranks(ranks: Ranks) -> None:
-    before = make("Toggle", {})
-    before.observe(["math"] * 3, np.array([10, 20, 30]), np.ones(3), step=6)
-    # The first rank takes the saved state over, the others begin empty.
-    own = [
-        Toggle.from_bytes(before.to_bytes()),
-        *(make("Toggle", {}) for _ in range(ranks.size - 1)),
-    ]
-    for rank, toggle in enumerate(own):
-        toggle.observe(["math"], np.array([100 + rank]), np.ones(1), step=7)
-        before.observe(["math"], np.array([100 + rank]), np.ones(1), step=7)
-    states = ranks.run(on.sync_states, [toggle.to_bytes() for toggle in own], ranks.size)
-    assert states == [before.to_bytes()] * ranks.size
+def test_the_recipe_shapes_as_one_process_and_resumes_with_any_number_of_ranks(
+    ranks: Ranks,
+) -> None:
+    # One process begins, the ranks go on.
+    whole = make("Toggle", {})
+    for step in range(4):
+        whole.apply(step, *samples_of(9, step), groups=4)
+    by_rank = ranks.run(on.shape_steps, whole.to_bytes(), range(4, 10))
+    for step in range(4, 10):
+        scores, lengths, keys = zip(*(samples_of(r, step) for r in range(ranks.size)), strict=True)
+        args = (np.concatenate(scores), np.concatenate(lengths), list(chain(*keys)))
+        shaped = whole.apply(step, *args, groups=4).scores
+        assert list(chain(*(scores[step - 4] for scores, _ in by_rank))) == shaped.tolist()
+    assert {state for _, state in by_rank} == {whole.to_bytes()}
 
 
 def test_a_group_is_merged_and_a_rank_outside_is_told(ranks: Ranks) -> None:
