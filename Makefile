@@ -13,6 +13,8 @@ VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install --quiet --no-input
 WHEELS := target/wheels
+# torch alone takes 6 GB: an environment of its own.
+FRAMEWORKS := $(CURDIR)/.venv-frameworks
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # One interpreter for every build of the binding, so that PyO3 is not built anew between them.
@@ -23,7 +25,7 @@ SOURCES := Cargo.toml Cargo.lock README.md LICENSE $(shell find src python -not 
 # Python that is type-checked; a folder that does not exist yet is left out.
 TYPED := $(wildcard python examples benches/python tools)
 
-.PHONY: help demo test test-rust test-python lint bench dist fmt clean
+.PHONY: help demo test test-rust test-python test-frameworks lint bench accuracy dist fmt clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +44,9 @@ test-rust: ## Rust tests and doc tests; needs no Python
 test-python: $(VENV)/.wheel ## Python tests; PYTEST_ARGS="-k name" picks some
 	$(BIN)/python -I -m pytest $(PYTEST_ARGS)
 
+test-frameworks: $(FRAMEWORKS)/.wheel ## torch.distributed, Ray, open-instruct's loop; installs torch, and is no part of test
+	$(FRAMEWORKS)/bin/python -I -m pytest tests/frameworks $(PYTEST_ARGS)
+
 lint: $(VENV)/.wheel ## rustfmt, clippy, rustdoc, ruff, mypy, stubtest
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
@@ -53,9 +58,12 @@ lint: $(VENV)/.wheel ## rustfmt, clippy, rustdoc, ruff, mypy, stubtest
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/python -I -m mypy.stubtest toggle_rs._core
 
-bench: $(VENV)/.wheel ## Criterion benchmarks, then whole calls from Python
+bench: $(VENV)/.wheel $(VENV)/.peers ## Criterion benchmarks, then whole calls from Python
 	cargo bench --locked
 	for script in benches/python/bench_*.py; do $(BIN)/python "$$script"; done
+
+accuracy: $(VENV)/.wheel $(VENV)/.peers ## Errors of each estimator and of its peers, into docs/; ROLLOUTS="FILES" adds your lengths
+	$(BIN)/python benches/python/accuracy.py --docs docs $(ROLLOUTS)
 
 dist: $(VENV)/.wheel ## Wheel and sdist in dist/, each tried in an empty environment
 	rm -rf dist && mkdir dist
@@ -72,7 +80,7 @@ fmt: $(VENV)/.tools ## Format Rust and Python
 
 clean: ## Remove all that was made
 	cargo clean
-	rm -rf $(VENV) dist demo-out .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(FRAMEWORKS) dist demo-out .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Installs $(1) into an environment of its own and uses it from an empty folder.
 define try_alone
@@ -89,9 +97,23 @@ $(VENV)/.tools: pyproject.toml
 	$(BIN)/python $(PIP_INSTALL) --group dev
 	touch $@
 
+$(VENV)/.peers: $(VENV)/.tools
+	$(BIN)/python $(PIP_INSTALL) --group bench
+	touch $@
+
 $(VENV)/.wheel: $(VENV)/.tools $(SOURCES)
 	rm -rf $(WHEELS)
 	$(BIN)/maturin build --quiet --release --interpreter $(BIN)/python --out $(WHEELS)
 	$(BIN)/python $(PIP_INSTALL) --force-reinstall --no-deps $(WHEELS)/*.whl
 	$(BIN)/python $(PIP_INSTALL) "$$(echo $(WHEELS)/*.whl)[report]"
+	touch $@
+
+$(FRAMEWORKS)/.tools: pyproject.toml
+	$(PYTHON) -m venv $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/python $(PIP_INSTALL) --upgrade "pip>=25.1"
+	$(FRAMEWORKS)/bin/python $(PIP_INSTALL) --group frameworks
+	touch $@
+
+$(FRAMEWORKS)/.wheel: $(VENV)/.wheel $(FRAMEWORKS)/.tools
+	$(FRAMEWORKS)/bin/python $(PIP_INSTALL) --force-reinstall --no-deps $(WHEELS)/*.whl
 	touch $@

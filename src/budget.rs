@@ -1,9 +1,13 @@
 //! Budgets: for each dataset key the estimator of its correct lengths, when an
 //! observation begins to count, and when a budget is fixed for good.
 
+mod merge;
+mod state;
+
+use crate::choice::Choice;
 use crate::error::{Error, Result};
 use crate::keys::{DatasetKey, KeyRef, KeyTable};
-use crate::quantile::{Estimator, MAX_LENGTH};
+use crate::quantile::{Estimator, MAX_LENGTH, check_count};
 
 /// When the budget of a key is fixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,6 +20,14 @@ pub enum Freeze {
     Warmup,
     /// As soon as the key has one (Kimi K2.5 report: from the first K responses).
     First,
+}
+
+impl Choice for Freeze {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("never", Self::Never),
+        ("warmup", Self::Warmup),
+        ("first", Self::First),
+    ];
 }
 
 /// What is left of a key whose budget is fixed.
@@ -44,6 +56,17 @@ impl Entry {
         match self {
             Self::Live(estimator) => estimator.count_with(more),
             Self::Fixed(fixed) => fixed.count + more,
+        }
+    }
+
+    /// Records the lengths of a step, which come in ascending order.
+    fn update(&mut self, lengths: &[u64], step: u64) -> Result<()> {
+        match self {
+            Self::Live(estimator) => estimator.update(lengths, step),
+            Self::Fixed(fixed) => {
+                fixed.count = check_count("lengths", fixed.count, lengths.len() as u64)?;
+                Ok(())
+            }
         }
     }
 }
@@ -95,6 +118,9 @@ pub(crate) struct Budgets {
     /// Budgets with `pending` counted, for the ids in it; derived, made when
     /// asked for. Ascending by id.
     next: Option<Vec<(u32, Option<f64>)>>,
+    /// There may be live keys whose budget should be fixed by now, as parts of
+    /// different ages were put together: the next step observed fixes them.
+    is_unsettled: bool,
 }
 
 impl Budgets {
@@ -120,6 +146,7 @@ impl Budgets {
             clock: None,
             pending: Vec::new(),
             next: None,
+            is_unsettled: false,
         })
     }
 
@@ -196,6 +223,7 @@ impl Budgets {
             return Ok(());
         }
         self.commit()?;
+        self.settle();
         let warmup = self.rule.warmup_steps;
         let was_warming_up = self.clock.is_some_and(|clock| clock < warmup);
         if self.rule.freeze == Freeze::Warmup && was_warming_up && step >= warmup {
@@ -215,6 +243,15 @@ impl Budgets {
         }
     }
 
+    /// Refuses `more` lengths where the count of one of these ids has no room
+    /// for them; with room, recording them cannot fail.
+    pub fn check_room(&self, ids: impl Iterator<Item = u32>, more: usize) -> Result<()> {
+        for id in ids {
+            check_count("lengths", self.entries[id as usize].count(), more as u64)?;
+        }
+        Ok(())
+    }
+
     /// Records correct lengths, at most `MAX_LENGTH`, that count at once.
     #[inline]
     pub fn record(&mut self, id: u32, lengths: &[u64]) -> Result<()> {
@@ -230,6 +267,7 @@ impl Budgets {
     /// Ends a batch of [`Self::record`] calls about these ids.
     pub fn recorded(&mut self, ids: impl Iterator<Item = u32>) {
         self.next = None;
+        self.settle();
         if self.rule.freeze == Freeze::First {
             for id in ids {
                 fix(
@@ -244,22 +282,20 @@ impl Budgets {
     /// Records correct lengths that count from the step after the clock's on.
     pub fn record_pending(&mut self, id: u32, lengths: &[u64]) {
         self.next = None;
-        self.pending.extend(lengths.iter().map(|&length| (id, length)));
+        self.pending
+            .extend(lengths.iter().map(|&length| (id, length)));
     }
 
     /// Takes in what was observed at the clock's step.
     fn commit(&mut self) -> Result<()> {
-        let Some(step) = self.clock else {
-            return Ok(());
-        };
+        let step = self.clock.unwrap_or(0);
+        let ids = self.pending.iter().map(|&(id, _)| id);
+        self.check_room(ids, self.pending.len())?;
         self.next = None;
         let mut pending = std::mem::take(&mut self.pending);
         for (id, lengths) in by_id(&mut pending) {
             let entry = &mut self.entries[id as usize];
-            match entry {
-                Entry::Live(estimator) => estimator.update(&lengths, step)?,
-                Entry::Fixed(fixed) => fixed.count += lengths.len() as u64,
-            }
+            entry.update(&lengths, step)?;
             if self.rule.fixes_at(step) {
                 fix(&self.rule, entry, step);
             }
@@ -267,6 +303,16 @@ impl Budgets {
         pending.clear();
         self.pending = pending;
         Ok(())
+    }
+
+    /// Fixes the budgets that should be by now.
+    fn settle(&mut self) {
+        let step = self.clock.unwrap_or(0);
+        if std::mem::take(&mut self.is_unsettled) && self.rule.fixes_at(step) {
+            for entry in &mut self.entries {
+                fix(&self.rule, entry, step);
+            }
+        }
     }
 
     /// The budget that the clock's own step uses.

@@ -18,6 +18,14 @@ pub trait Column<T> {
 
     /// Copies the values of the samples from `start` on into `out`.
     fn read(&self, start: usize, out: &mut [T]);
+
+    /// The values of `room.len()` samples from `start` on: in place where they
+    /// lie together, else copied into `room`.
+    #[inline]
+    fn block<'a>(&'a self, start: usize, room: &'a mut [T]) -> &'a [T] {
+        self.read(start, room);
+        room
+    }
 }
 
 impl<T: Copy> Column<T> for [T] {
@@ -33,6 +41,11 @@ impl<T: Copy> Column<T> for [T] {
     #[inline]
     fn read(&self, start: usize, out: &mut [T]) {
         out.copy_from_slice(&self[start..start + out.len()]);
+    }
+
+    #[inline]
+    fn block<'a>(&'a self, start: usize, room: &'a mut [T]) -> &'a [T] {
+        &self[start..start + room.len()]
     }
 }
 

@@ -107,6 +107,20 @@ impl Error {
     }
 }
 
+/// Refuses to merge where a setting differs.
+pub(crate) fn check_same<T: PartialEq + Display + ?Sized>(
+    argument: &'static str,
+    own: &T,
+    others: &T,
+) -> Result<()> {
+    if own == others {
+        Ok(())
+    } else {
+        let expected = format!("{own}, as here");
+        Err(Error::value(argument, others, expected))
+    }
+}
+
 /// Shorthand for a result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

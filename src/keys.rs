@@ -176,7 +176,7 @@ impl KeyTable {
             clippy::cast_possible_truncation,
             reason = "fewer keys than u32::MAX, see above"
         )]
-        let id = self.keys.len() as u32;
+        let id = self.len() as u32;
         self.keys.push(key.into());
         let keys = &self.keys;
         self.ids

@@ -1,5 +1,6 @@
 //! Which training steps are length-penalty steps.
 
+use crate::choice::Choice;
 use crate::error::{Error, Result};
 
 /// What happens to the rewards of a step.
@@ -10,6 +11,13 @@ pub enum Phase {
     Normal,
     /// Correct answers over budget lose their reward.
     LengthPenalty,
+}
+
+impl Choice for Phase {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("normal", Self::Normal),
+        ("length_penalty", Self::LengthPenalty),
+    ];
 }
 
 /// Switches the phase every `m` steps, after a warm-up that is all normal.

@@ -3,7 +3,7 @@
 //! Every sum and comparison is made as NumPy makes it, in the same type and
 //! the same order, so that results agree bit for bit.
 
-use std::fmt::Display;
+use std::fmt::{Display, Formatter};
 use std::ops::{Add, Div};
 
 use crate::column::Column;
@@ -173,6 +173,17 @@ pub struct Lambda {
     pub strong: bool,
 }
 
+impl Display for Lambda {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { value, strong } = self;
+        if *strong {
+            write!(f, "np.float64({value:?})")
+        } else {
+            write!(f, "{value:?}")
+        }
+    }
+}
+
 impl Lambda {
     /// `accuracy < lambda_`, as NumPy compares the two.
     #[inline]
@@ -196,8 +207,8 @@ const BLOCK: usize = 128;
 pub fn check_scores<S: Score>(scores: &(impl Column<S> + ?Sized)) -> Result<()> {
     let mut block = [S::default(); BLOCK];
     for start in (0..scores.len()).step_by(BLOCK) {
-        let block = &mut block[..BLOCK.min(scores.len() - start)];
-        scores.read(start, block);
+        let room = &mut block[..BLOCK.min(scores.len() - start)];
+        let block = scores.block(start, room);
         // Without an early exit, so that it is done several at a time.
         if block.iter().fold(true, |all, score| all & score.is_exact()) {
             continue;
@@ -258,8 +269,7 @@ impl<S: Score> Kernels<S> {
         mut take: impl FnMut(&[u64]) -> Result<()>,
     ) -> Result<()> {
         for (lengths, start) in lengths.chunks(BLOCK).zip((start..).step_by(BLOCK)) {
-            let block = &mut self.scores[..lengths.len()];
-            scores.read(start, block);
+            let block = scores.block(start, &mut self.scores[..lengths.len()]);
             // Whether a response is correct is hard to foresee: no branch on it.
             let mut count = 0;
             for (&score, &length) in block.iter().zip(lengths) {
@@ -299,23 +309,32 @@ impl<S: Score> Kernels<S> {
             return self.pairwise_sum(scores, start, half, max_score)
                 + self.pairwise_sum(scores, start + half, n - half, max_score);
         }
-        let block = &mut self.scores[..n];
-        scores.read(start, block);
-        let value = |score: &S| Q::from_f64(score.as_f64()) / max_score;
-        if n < 8 {
-            return block.iter().map(value).fold(Q::NEGATIVE_ZERO, Add::add);
+        let block = scores.block(start, &mut self.scores[..n]);
+        // A division by one changes nothing and takes longest of all.
+        if max_score == Q::from_f64(1.0) {
+            sum_of_block(block, |score| Q::from_f64(score.as_f64()))
+        } else {
+            sum_of_block(block, |score| Q::from_f64(score.as_f64()) / max_score)
         }
-        let (rows, rest) = block.as_chunks::<8>();
-        let mut sums: [Q; 8] = std::array::from_fn(|lane| value(&rows[0][lane]));
-        for row in &rows[1..] {
-            for (sum, score) in sums.iter_mut().zip(row) {
-                *sum = *sum + value(score);
-            }
-        }
-        let sum = ((sums[0] + sums[1]) + (sums[2] + sums[3]))
-            + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-        rest.iter().map(value).fold(sum, Add::add)
     }
+}
+
+/// [`Kernels::pairwise_sum`] of at most [`BLOCK`] values.
+#[inline]
+fn sum_of_block<S: Score, Q: Real>(block: &[S], value: impl Fn(&S) -> Q) -> Q {
+    if block.len() < 8 {
+        return block.iter().map(value).fold(Q::NEGATIVE_ZERO, Add::add);
+    }
+    let (rows, rest) = block.as_chunks::<8>();
+    let mut sums: [Q; 8] = std::array::from_fn(|lane| value(&rows[0][lane]));
+    for row in &rows[1..] {
+        for (sum, score) in sums.iter_mut().zip(row) {
+            *sum = *sum + value(score);
+        }
+    }
+    let sum =
+        ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+    rest.iter().map(value).fold(sum, Add::add)
 }
 
 /// Writes each score into `shaped`, or zero where the response is longer than

@@ -3,6 +3,7 @@
 mod scratch;
 mod settings;
 mod shaped;
+mod state;
 
 pub use settings::{Penalty, Settings};
 pub use shaped::{Metrics, Shaped};
@@ -314,9 +315,7 @@ impl Toggle {
                 budgets.id(key)
             }
         };
-        let resolved = batch
-            .datasets
-            .read(0..samples, &mut id, &mut scratch.runs);
+        let resolved = batch.datasets.read(0..samples, &mut id, &mut scratch.runs);
         if resolved.is_err() {
             budgets.truncate(known);
             scratch.runs.clear();
@@ -329,6 +328,9 @@ impl Toggle {
         let Self {
             budgets, scratch, ..
         } = self;
+        if !is_pending {
+            budgets.check_room(scratch.runs.iter().map(|run| run.id), correct.len())?;
+        }
         // Whether a response is correct is hard to foresee: no branch on it.
         let mut selected = Vec::new();
         let mut start = 0;
@@ -336,7 +338,8 @@ impl Toggle {
             let end = start + run.len as usize;
             selected.resize(run.len as usize, 0);
             let mut count = 0;
-            for (&length, &is_correct) in scratch.lengths[start..end].iter().zip(&correct[start..end])
+            for (&length, &is_correct) in
+                scratch.lengths[start..end].iter().zip(&correct[start..end])
             {
                 selected[count] = length;
                 count += usize::from(is_correct);

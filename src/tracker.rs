@@ -1,5 +1,7 @@
 //! The core of the drop-in for open-instruct's `ToggleBudgetTracker`.
 
+mod state;
+
 use std::ops::Range;
 
 use crate::budget::{Budgets, Freeze, Rule};
@@ -220,6 +222,8 @@ impl BudgetTracker {
             self.scratch.forget_batch();
             return Err(error);
         }
+        let seen = self.scratch.seen.iter().copied();
+        self.budgets.check_room(seen, batch.scores.len())?;
         if let Some(step) = step {
             self.budgets.tick_to(step);
         }
@@ -304,12 +308,12 @@ impl BudgetTracker {
                         let accuracy = kernels.group_accuracy(batch.scores, at, k, batch.max_score);
                         enforced = !self.lambda.exceeds(accuracy);
                     }
-                    let stop = end.min(at - at % k + k);
+                    let until = end.min(at - at % k + k);
                     let limit = if enforced { limit } else { u64::MAX };
-                    let lengths = &self.scratch.lengths[at - start..stop - start];
-                    let shaped = &mut shaped[at..stop];
+                    let lengths = &self.scratch.lengths[at - start..until - start];
+                    let shaped = &mut shaped[at..until];
                     kept += mask_over_limit(batch.scores, at, lengths, limit, shaped);
-                    at = stop;
+                    at = until;
                 }
             }
         }

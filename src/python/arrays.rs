@@ -18,6 +18,8 @@ use crate::{Error, Result};
 /// not promise that it is 0 or 1.
 pub(super) trait Stored: Element + Copy {
     type Raw: Copy;
+    /// Whether any bits are a value: not so for bool.
+    const IS_PLAIN: bool;
     /// What NumPy computes in when it divides by a number of this width.
     fn divides_in_f32(by: &MaxScore) -> bool;
     fn from_raw(raw: Self::Raw) -> Self;
@@ -28,9 +30,10 @@ pub(super) trait Stored: Element + Copy {
 }
 
 macro_rules! stored {
-    ($($t:ty as $raw:ty: |$by:ident| $single:expr, |$value:ident| $from_raw:expr, $length:expr;)*) => {$(
+    ($($t:ty as $raw:ty, $plain:literal: |$by:ident| $single:expr, |$value:ident| $from_raw:expr, $length:expr;)*) => {$(
         impl Stored for $t {
             type Raw = $raw;
+            const IS_PLAIN: bool = $plain;
             fn divides_in_f32($by: &MaxScore) -> bool {
                 $single
             }
@@ -53,17 +56,17 @@ macro_rules! stored {
     )*};
 }
 stored! {
-    f64 as f64: |_by| false, |raw| raw, |_| None;
-    f32 as f32: |by| !by.widens_float32(), |raw| raw, |_| None;
-    i64 as i64: |_by| false, |raw| raw, |length| length.try_into().ok();
-    i32 as i32: |_by| false, |raw| raw, |length| length.try_into().ok();
-    i16 as i16: |by| by.narrows_small_integers(), |raw| raw, |length| length.try_into().ok();
-    i8 as i8: |by| by.narrows_small_integers(), |raw| raw, |length| length.try_into().ok();
-    u64 as u64: |_by| false, |raw| raw, Some;
-    u32 as u32: |_by| false, |raw| raw, |length| Some(length.into());
-    u16 as u16: |by| by.narrows_small_integers(), |raw| raw, |length| Some(length.into());
-    u8 as u8: |by| by.narrows_small_integers(), |raw| raw, |length| Some(length.into());
-    bool as u8: |by| by.narrows_small_integers(), |raw| raw != 0, |_| None;
+    f64 as f64, true: |_by| false, |raw| raw, |_| None;
+    f32 as f32, true: |by| !by.widens_float32(), |raw| raw, |_| None;
+    i64 as i64, true: |_by| false, |raw| raw, |length| length.try_into().ok();
+    i32 as i32, true: |_by| false, |raw| raw, |length| length.try_into().ok();
+    i16 as i16, true: |by| by.narrows_small_integers(), |raw| raw, |length| length.try_into().ok();
+    i8 as i8, true: |by| by.narrows_small_integers(), |raw| raw, |length| length.try_into().ok();
+    u64 as u64, true: |_by| false, |raw| raw, Some;
+    u32 as u32, true: |_by| false, |raw| raw, |length| Some(length.into());
+    u16 as u16, true: |by| by.narrows_small_integers(), |raw| raw, |length| Some(length.into());
+    u8 as u8, true: |by| by.narrows_small_integers(), |raw| raw, |length| Some(length.into());
+    bool as u8, false: |by| by.narrows_small_integers(), |raw| raw != 0, |_| None;
 }
 
 /// An argument that is, or has become, a one-dimensional array.
@@ -227,6 +230,23 @@ impl<'a, T: Stored> View<'a, T> {
     }
 }
 
+impl<T: Stored> View<'_, T> {
+    /// The whole array, where its elements lie together as Rust wants them.
+    #[allow(
+        unsafe_code,
+        reason = "no safe slice can be made of an array that may change"
+    )]
+    fn as_slice(&self) -> Option<&[T]> {
+        let first = self.first.cast::<T>();
+        let together = self.stride == size_of::<T>().cast_signed();
+        if !(T::IS_PLAIN && together && first.is_aligned()) || self.len == 0 {
+            return None;
+        }
+        // SAFETY: as in `get`; any bits are a value of a plain type.
+        Some(unsafe { std::slice::from_raw_parts(first, self.len) })
+    }
+}
+
 impl<T: Stored> Column<T> for View<'_, T> {
     fn len(&self) -> usize {
         self.len
@@ -247,6 +267,15 @@ impl<T: Stored> Column<T> for View<'_, T> {
                 .read_unaligned()
         };
         T::from_raw(raw)
+    }
+
+    #[inline]
+    fn block<'a>(&'a self, start: usize, room: &'a mut [T]) -> &'a [T] {
+        if let Some(all) = self.as_slice() {
+            return &all[start..start + room.len()];
+        }
+        self.read(start, room);
+        room
     }
 
     #[inline]

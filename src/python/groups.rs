@@ -48,7 +48,10 @@ fn texts(array: &Array<'_>) -> PyResult<Groups> {
         return Ok(Groups::by_number(&vec![0; array.len()]));
     }
     let numpy = array.as_any().py().import("numpy")?;
-    let aligned = numpy.call_method1("require", (array.as_any(), array.as_any().py().None(), "CA"))?;
+    let aligned = numpy.call_method1(
+        "require",
+        (array.as_any(), array.as_any().py().None(), "CA"),
+    )?;
     let aligned = aligned.call_method1("view", ("u4",))?;
     let points = aligned.cast_into::<PyArray1<u32>>()?.try_readonly()?;
     let ids: Vec<&[u32]> = points.as_slice()?.chunks_exact(width).collect();

@@ -17,6 +17,7 @@ mod objects;
 mod options;
 mod quantiles;
 mod shaped;
+mod state;
 mod toggle;
 mod traces;
 mod tracker;

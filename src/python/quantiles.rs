@@ -4,10 +4,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::PyString;
+use pyo3::types::{PyBytes, PyString, PyType};
 
 use super::errors::wrong_type;
 use super::numbers::{self, Given};
+use super::state::{self, Reduced, Stateful};
 use super::values::{Floats, Integers, Question};
 use crate::quantile::{self as core, Estimator, Merge, Quantile, Rank};
 use crate::{Error, Result};
@@ -33,9 +34,11 @@ macro_rules! quantile_class {
             fn object<'py>(py: Python<'py>, core: &$core) -> PyResult<Bound<'py, PyAny>> {
                 Ok(Bound::new(py, Self(Mutex::new(core.clone())))?.into_any())
             }
+        }
 
-            /// Lets go of the GIL while it waits. No Python code may run under
-            /// the lock: it could come back here.
+        impl Stateful for $class {
+            type Core = $core;
+
             fn lock(&self, py: Python<'_>) -> MutexGuard<'_, $core> {
                 self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
             }
@@ -79,18 +82,26 @@ macro_rules! quantile_class {
 
             /// Take in what `other` has seen.
             fn merge(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
-                let py = other.py();
-                let Ok(other) = other.cast::<Self>() else {
-                    return Err(wrong_type("other", None, other, $name));
-                };
-                if std::ptr::eq(self, other.get()) {
-                    let expected = "another object: everything would be counted twice";
-                    return Err(Error::value("other", "the object itself", expected).into());
-                }
-                // Never two locks at once: two threads could wait for each other.
-                let theirs = other.get().lock(py).clone();
-                let merge: fn(&mut $core, &$core) -> Result<()> = $merge;
-                Ok(merge(&mut self.lock(py), &theirs)?)
+                state::merge(self, other, $merge)
+            }
+
+            /// The whole state; equal objects have equal bytes.
+            fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+                state::to_bytes(self, py)
+            }
+
+            /// The object that has these bytes, a bytes-like object.
+            ///
+            /// Raises:
+            ///     CheckpointError: They are no snapshot of this class, of a newer version, or
+            ///         damaged.
+            #[classmethod]
+            fn from_bytes(_class: &Bound<'_, PyType>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
+                Ok(Self(Mutex::new(state::read(data)?)))
+            }
+
+            fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+                state::reduce(slf)
             }
 
             /// Number of values that answers are about.
@@ -147,7 +158,7 @@ quantile_class! {
     ///     25.0
     ExactQuantile("ExactQuantile") over core::ExactQuantile, values: Integers,
     new() { Ok(core::ExactQuantile::new()) },
-    rank: |own, value| own.rank(value), merge: |own, other| own.merge(other),
+    rank: |own, value| own.rank(value), merge: Merge::merge,
     repr: |own| format!("ExactQuantile(count={})", own.count()),
 }
 
@@ -177,7 +188,7 @@ quantile_class! {
     /// number of values, whatever the stream.
     GKQuantile("GKQuantile") over core::GkQuantile, values: Floats,
     new(epsilon) { core::GkQuantile::new(numbers::real("epsilon", epsilon)?) },
-    rank: |own, value| own.rank(value), merge: |own, other| own.merge(other),
+    rank: |own, value| own.rank(value), merge: Merge::merge,
     repr: |own| format!("GKQuantile(epsilon={:?}, count={})", own.epsilon(), own.count()),
 
     /// Bound on the rank error, as a fraction of the number of values.
@@ -215,7 +226,7 @@ quantile_class! {
     /// weights). A tick is a training step; `Toggle` ticks as its steps advance.
     DecayQuantile("DecayQuantile") over core::DecayQuantile, values: Integers,
     new(half_life) { core::DecayQuantile::new(numbers::real("half_life", half_life)?) },
-    rank: |own, value| own.rank(value), merge: |own, other| own.merge(other),
+    rank: |own, value| own.rank(value), merge: Merge::merge,
     repr: |own| format!("DecayQuantile(half_life={:?}, count={})", own.half_life(), own.count()),
 
     /// Let `steps` ticks pass.

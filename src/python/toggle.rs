@@ -1,12 +1,13 @@
 //! The Python class `Toggle`, and what it gives back.
 
 use std::ffi::CString;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::{PyBytes, PyDict, PyType};
 
 use super::arrays::{Array, Scores, with_scores};
 use super::batch::correct_mask;
@@ -15,9 +16,12 @@ use super::groups::groups_of;
 use super::keys::{PyKeys, Refusal, key_dict, with_key};
 use super::lengths::LengthArgument;
 use super::numbers::{self, Given};
-use super::options::{FREEZES, PENALTIES, START_PHASES, name_of, option};
+use super::options::option;
 use super::quantiles;
 use super::shaped::{Shaped, Untyped};
+use super::state::{self, Base, Reduced, Stateful};
+use crate::Result;
+use crate::choice::Choice;
 use crate::toggle::{Batch, Settings, Toggle as Core};
 
 /// Toggle reward shaping (Kimi K2.5 technical report, arXiv 2602.02276, its section on
@@ -67,13 +71,37 @@ use crate::toggle::{Batch, Settings, Toggle as Core};
 #[pyclass(frozen, subclass, module = "toggle_rs")]
 pub(super) struct Toggle(Mutex<Core>);
 
-impl Toggle {
-    /// Lets go of the GIL while it waits. No Python code may run under the
-    /// lock: it could come back here.
+impl Stateful for Toggle {
+    type Core = Core;
+
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Core> {
         self.0
             .lock_py_attached(py)
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Base for Toggle {
+    fn blank<'py>(
+        new: &Bound<'py, PyAny>,
+        class: &Bound<'py, PyType>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let settings = PyDict::new(new.py());
+        for name in ["m", "lambda_", "percentile"] {
+            settings.set_item(name, 0)?;
+        }
+        new.call((class,), Some(&settings))
+    }
+
+    fn scalars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let scalars = self.settings(py)?;
+        let estimator = self.lock(py).settings().estimator.to_string();
+        scalars.set_item("estimator", estimator)?;
+        Ok(scalars)
+    }
+
+    fn load(own: &mut Core, other: Core) -> Result<()> {
+        own.load_observations(other)
     }
 }
 
@@ -117,10 +145,10 @@ impl Toggle {
             percentile,
             warmup_steps: count("warmup_steps", warmup_steps, 0)?,
             estimator: quantiles::pattern(&estimator, percentile)?,
-            start_phase: option("start_phase", &start_phase, &START_PHASES)?,
-            freeze: option("freeze", &freeze, &FREEZES)?,
+            start_phase: option("start_phase", &start_phase)?,
+            freeze: option("freeze", &freeze)?,
             min_samples: count("min_samples", min_samples, 1)?,
-            penalty: option("penalty", &penalty, &PENALTIES)?,
+            penalty: option("penalty", &penalty)?,
         };
         Ok(Self(Mutex::new(Core::new(settings)?)))
     }
@@ -358,11 +386,81 @@ impl Toggle {
             "estimator",
             quantiles::pattern_object(py, &settings.estimator)?,
         )?;
-        dict.set_item("start_phase", name_of(settings.start_phase, &START_PHASES))?;
-        dict.set_item("freeze", name_of(settings.freeze, &FREEZES))?;
+        dict.set_item("start_phase", settings.start_phase.name())?;
+        dict.set_item("freeze", settings.freeze.name())?;
         dict.set_item("min_samples", settings.min_samples)?;
-        dict.set_item("penalty", name_of(settings.penalty, &PENALTIES))?;
+        dict.set_item("penalty", settings.penalty.name())?;
         Ok(dict)
+    }
+
+    /// The whole state, settings included; equal objects have equal bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        state::to_bytes(self, py)
+    }
+
+    /// The object that has these bytes, a bytes-like object.
+    ///
+    /// Raises:
+    ///     CheckpointError: They are no snapshot of this class, of a newer version, or damaged.
+    #[classmethod]
+    fn from_bytes<'py>(
+        class: &Bound<'py, PyType>,
+        data: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        state::create::<Self>(class, state::read(data)?)
+    }
+
+    /// Write `to_bytes()` to a file, a str or os.PathLike. Whatever happens, the file is what it
+    /// was or all new: the bytes go to a new file in the same folder, which then takes its place.
+    ///
+    /// Raises:
+    ///     OSError: What the file system says.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        state::save(self, py, &path)
+    }
+
+    /// The object that was saved to a file.
+    ///
+    /// Raises:
+    ///     CheckpointError: As `from_bytes`.
+    ///     OSError: What the file system says.
+    #[classmethod]
+    fn load<'py>(class: &Bound<'py, PyType>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+        state::load::<Self>(class, &path)
+    }
+
+    /// The state as plain scalars and one base64 str, for `torch.save` and `json`. What counts is
+    /// in "data"; the rest is for people to read.
+    fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        state::state_dict(self, py)
+    }
+
+    /// Take up the observations of a `state_dict()` in place of all so far. The settings stay those
+    /// of this object.
+    ///
+    /// Raises:
+    ///     CheckpointError: It is no state dict of this class, or the estimators are unlike, in kind
+    ///         or setting. Nothing has changed then.
+    fn load_state_dict(&self, state_dict: &Bound<'_, PyAny>) -> PyResult<()> {
+        state::load_state_dict(self, state_dict)
+    }
+
+    /// Take in what `other` has observed: counts add. In whatever order several are merged, the
+    /// result is the same (with the estimator "gk": within its bound).
+    ///
+    /// Where budgets are fixed, that of the earlier step stays, then the smaller one. Merging fixes
+    /// none itself, the next step does.
+    ///
+    /// Raises:
+    ///     ValueError: A setting differs, `m` included, or `other` is this very object.
+    ///     TypeError: It is of another class, or the estimator has no merge ("p2"). In either case
+    ///         nothing has changed.
+    fn merge(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        state::merge(self, other, Core::merge)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        state::reduce(slf)
     }
 
     /// Bytes that it holds.

@@ -1,18 +1,22 @@
 //! The Python class `ToggleBudgetTracker`.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict, PyType};
 
 use super::arrays::{Array, Scores, Stored, View, with_scores};
 use super::keys::{PyKeys, Refusal, key_dict, with_key};
 use super::lengths::LengthArgument;
 use super::numbers::{self, Given, MaxScore};
 use super::quantiles;
+use super::state::{self, Base, Reduced, Stateful};
 use crate::column::Column;
+use crate::quantile::Estimator;
+use crate::schedule::Schedule;
 use crate::shaping::{Real, Score};
 use crate::tracker::{Batch, BudgetTracker};
 use crate::{Error, Result};
@@ -49,13 +53,49 @@ use crate::{Error, Result};
 #[pyclass(frozen, subclass, module = "toggle_rs")]
 pub(super) struct ToggleBudgetTracker(Mutex<BudgetTracker>);
 
-impl ToggleBudgetTracker {
-    /// Lets go of the GIL while it waits. No Python code may run under the
-    /// lock: it could come back here.
+impl Stateful for ToggleBudgetTracker {
+    type Core = BudgetTracker;
+
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, BudgetTracker> {
         self.0
             .lock_py_attached(py)
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ToggleBudgetTracker {
+    fn settings(&self, py: Python<'_>) -> (Schedule, f64, f64, Estimator) {
+        let tracker = self.lock(py);
+        (
+            tracker.schedule(),
+            tracker.lambda().value,
+            tracker.percentile(),
+            tracker.estimator().clone(),
+        )
+    }
+}
+
+impl Base for ToggleBudgetTracker {
+    fn blank<'py>(
+        new: &Bound<'py, PyAny>,
+        class: &Bound<'py, PyType>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        new.call1((class, 0, 0, 0, 0))
+    }
+
+    fn scalars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (schedule, lambda, percentile, pattern) = self.settings(py);
+        let scalars = PyDict::new(py);
+        scalars.set_item("m", schedule.m)?;
+        scalars.set_item("lambda_", lambda)?;
+        scalars.set_item("percentile", percentile)?;
+        scalars.set_item("warmup_steps", schedule.warmup_steps)?;
+        scalars.set_item("estimator", pattern.to_string())?;
+        Ok(scalars)
+    }
+
+    fn load(own: &mut BudgetTracker, other: BudgetTracker) -> Result<()> {
+        own.load_observations(other)
     }
 }
 
@@ -104,7 +144,7 @@ impl ToggleBudgetTracker {
         let m = numbers::count("m", m)?;
         let mut tracker = self.lock(py);
         let schedule = tracker.schedule();
-        tracker.set_schedule(crate::schedule::Schedule { m, ..schedule });
+        tracker.set_schedule(Schedule { m, ..schedule });
         Ok(())
     }
 
@@ -120,7 +160,7 @@ impl ToggleBudgetTracker {
         let warmup_steps = numbers::count("warmup_steps", warmup_steps)?;
         let mut tracker = self.lock(py);
         let schedule = tracker.schedule();
-        tracker.set_schedule(crate::schedule::Schedule {
+        tracker.set_schedule(Schedule {
             warmup_steps,
             ..schedule
         });
@@ -303,6 +343,73 @@ impl ToggleBudgetTracker {
         key_dict(py, arrays)
     }
 
+    /// The whole state, settings included; equal objects have equal bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        state::to_bytes(self, py)
+    }
+
+    /// The object that has these bytes, a bytes-like object.
+    ///
+    /// Raises:
+    ///     CheckpointError: They are no snapshot of this class, of a newer version, or damaged.
+    #[classmethod]
+    fn from_bytes<'py>(
+        class: &Bound<'py, PyType>,
+        data: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        state::create::<Self>(class, state::read(data)?)
+    }
+
+    /// Write `to_bytes()` to a file, a str or os.PathLike. Whatever happens, the file is what it
+    /// was or all new: the bytes go to a new file in the same folder, which then takes its place.
+    ///
+    /// Raises:
+    ///     OSError: What the file system says.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        state::save(self, py, &path)
+    }
+
+    /// The object that was saved to a file.
+    ///
+    /// Raises:
+    ///     CheckpointError: As `from_bytes`.
+    ///     OSError: What the file system says.
+    #[classmethod]
+    fn load<'py>(class: &Bound<'py, PyType>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+        state::load::<Self>(class, &path)
+    }
+
+    /// The state as plain scalars and one base64 str, for `torch.save` and `json`. What counts is
+    /// in "data"; the rest is for people to read.
+    fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        state::state_dict(self, py)
+    }
+
+    /// Take up what was seen by a `state_dict()` in place of all so far. The settings stay those
+    /// of this object.
+    ///
+    /// Raises:
+    ///     CheckpointError: It is no state dict of this class, or the estimators are unlike, in kind
+    ///         or setting. Nothing has changed then.
+    fn load_state_dict(&self, state_dict: &Bound<'_, PyAny>) -> PyResult<()> {
+        state::load_state_dict(self, state_dict)
+    }
+
+    /// Take in what `other` has seen: counts add. In whatever order several are merged, the
+    /// result is the same (with the estimator "gk": within its bound).
+    ///
+    /// Raises:
+    ///     ValueError: A setting differs, `m` included, or `other` is this very object.
+    ///     TypeError: It is of another class, or the estimator has no merge ("p2"). In either case
+    ///         nothing has changed.
+    fn merge(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        state::merge(self, other, BudgetTracker::merge)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        state::reduce(slf)
+    }
+
     /// Bytes that it holds.
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> usize {
@@ -319,15 +426,7 @@ impl ToggleBudgetTracker {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let (schedule, lambda, percentile, pattern) = {
-            let tracker = self.lock(py);
-            (
-                tracker.schedule(),
-                tracker.lambda().value,
-                tracker.percentile(),
-                tracker.estimator().clone(),
-            )
-        };
+        let (schedule, lambda, percentile, pattern) = self.settings(py);
         let pattern = quantiles::pattern_object(py, &pattern)?;
         Ok(format!(
             "ToggleBudgetTracker(m={}, lambda_={lambda:?}, percentile={percentile:?}, \

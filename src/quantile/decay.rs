@@ -1,6 +1,6 @@
 //! The quantile of lengths whose weight halves with time.
 
-use super::histogram::Histogram;
+use super::histogram::{Builder, Histogram};
 use super::{MAX_LENGTH, Merge, Quantile, Rank, check_count, check_lengths, check_quantile};
 use crate::error::{Error, Result};
 
@@ -18,6 +18,10 @@ const EPOCHS_TO_LIVE: u64 = 4;
 /// Values recorded until the sums of blocks are taken anew from their cells,
 /// which bounds their relative error by 2^20 * 2^-53.
 const SUMS_HOLD: usize = 1 << 20;
+
+/// How near to q a share of the weight must be to be summed up anew: more than
+/// what rounding makes of the kept sums, and of a sum over 2^24 lengths.
+const NEAR: f64 = power_of_two(-28);
 
 /// The quantile of all lengths seen, where those of `half_life` ticks ago count
 /// half: it follows lengths that drift, and forgets gradually.
@@ -39,13 +43,15 @@ const SUMS_HOLD: usize = 1 << 20;
 /// Values more than about 1,000 half-lives older than the newest one are gone:
 /// [`Quantile::min`], [`Quantile::max`] and q = 0 are about what still has a
 /// weight. [`Quantile::count`] counts all that was ever recorded. Weights are
-/// `f64`: sums over n values err by a fraction of n * 2^-53 at most, and ties
-/// nearer than this may fall either way. There are at most 2^53 ticks.
+/// `f64`: sums over n lengths err by a fraction of n * 2^-53 at most, and ties
+/// nearer than this may fall either way, but the same way for equal weights.
+/// There are at most 2^53 ticks.
 ///
 /// # Complexity
-/// A value costs a few nanoseconds, a quantile some hundred. Memory is 8 bytes
-/// for each length up to the largest busy one, 16 for each distinct length
-/// while they are few.
+/// A value costs a few nanoseconds, a quantile some hundred; the rare one at a
+/// tie, and a rank, take time in proportion to the distinct lengths. Memory is
+/// 8 bytes for each length up to the largest busy one, 16 for each distinct
+/// length while they are few.
 ///
 /// # Source
 /// G. Cormode, V. Shkapenyuk, D. Srivastava, B. Xu, "Forward decay: a practical
@@ -127,6 +133,67 @@ impl DecayQuantile {
     /// Values and their weights, ascending. Only the ratios mean something.
     pub fn weights(&self) -> impl Iterator<Item = (u64, f64)> + '_ {
         self.histogram.iter()
+    }
+
+    /// Tick of the newest value; 0 while there is none.
+    pub(crate) fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// A state from its parts, values ascending, checked: whatever they hold,
+    /// no later call can fail on them.
+    ///
+    /// # Errors
+    /// [`Error`] when no calls lead to such a state.
+    #[allow(clippy::cast_precision_loss, reason = "counts up to 2^53 are exact")]
+    pub(crate) fn from_parts(
+        half_life: f64,
+        [ticks, newest, count]: [u64; 3],
+        weights: &[(u64, f64)],
+    ) -> Result<Self> {
+        let mut new = Self::new(half_life)?;
+        new.tick(ticks)?;
+        new.count = check_count("count", 0, count)?;
+        let is_sound = newest <= ticks
+            && (count > 0 || newest == 0)
+            && (count == 0) == weights.is_empty()
+            && weights.len() as u64 <= count
+            && weights.is_sorted_by(|a, b| a.0 < b.0)
+            && weights.iter().all(|&(value, weight)| {
+                value <= MAX_LENGTH && weight >= f64::MIN_POSITIVE && weight.is_finite()
+            });
+        if is_sound {
+            new.advance_to(newest);
+            let mut histogram = Builder::default();
+            weights
+                .iter()
+                .for_each(|&(value, weight)| histogram.push(value, weight));
+            new.histogram = histogram.finish();
+            // No value weighs more than the newest one.
+            if new.histogram.total() <= count as f64 * new.weight * (1.0 + NEAR) {
+                return Ok(new);
+            }
+        }
+        Err(Error::Snapshot("decaying weights that do not fit".into()))
+    }
+
+    /// [`Quantile::quantile`], with sums that depend on the weights alone, not
+    /// on how they came about; they are NumPy's.
+    fn quantile_of_weights(&self, q: f64) -> Option<u64> {
+        let total = self.weight_through(MAX_LENGTH);
+        let mut through = 0.0;
+        let mut weights = self.weights();
+        let reached = weights.find(|(_, weight)| {
+            through += weight;
+            through / total >= q
+        });
+        reached.map(|(value, _)| value)
+    }
+
+    /// Sum of the weights of the lengths `<= value`, one after the other.
+    fn weight_through(&self, value: u64) -> f64 {
+        let weights = self.weights().take_while(|(length, _)| *length <= value);
+        weights.fold(0.0, |sum, (_, weight)| sum + weight)
     }
 
     /// Makes `tick` the one of the newest value.
@@ -234,10 +301,23 @@ impl Quantile for DecayQuantile {
     )]
     fn quantile(&self, q: f64) -> Result<Option<f64>> {
         check_quantile(q)?;
+        // The kept sums depend on the order in which the values came. The answer
+        // must not: a state that is read back has other sums.
         let total = self.histogram.total();
-        // Divided as NumPy does, and never multiplied: that would round differently.
-        let answer = self.histogram.select(|through| through / total >= q);
-        Ok(answer.map(|(value, _)| value as f64))
+        let reached = self.histogram.select(|through| through / total >= q);
+        let Some((value, through)) = reached else {
+            return Ok(None);
+        };
+        let entry = self.histogram.first_from(value);
+        let below = entry.map_or(through, |(_, weight)| through - weight);
+        let is_enough = through / total >= q + NEAR || self.max() == Some(value);
+        let is_needed = below / total < q - NEAR || self.min() == Some(value);
+        let answer = if is_enough && is_needed {
+            Some(value)
+        } else {
+            self.quantile_of_weights(q)
+        };
+        Ok(answer.map(|value| value as f64))
     }
 
     fn nbytes(&self) -> usize {
@@ -265,8 +345,8 @@ impl Rank for DecayQuantile {
         if value >= max as f64 {
             return Ok(Some(1.0));
         }
-        let through = self.histogram.weight_through(value as u64);
-        Ok(Some((through / self.histogram.total()).min(1.0)))
+        let through = self.weight_through(value as u64);
+        Ok(Some(through / self.weight_through(MAX_LENGTH)))
     }
 }
 

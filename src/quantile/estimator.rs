@@ -1,5 +1,7 @@
 //! Any of the estimators, chosen at run time.
 
+use std::fmt::{Display, Formatter};
+
 use super::{
     DecayQuantile, ExactQuantile, GkQuantile, Merge, P2Quantile, Quantile, WindowQuantile,
 };
@@ -201,6 +203,26 @@ impl Estimator {
             (Self::Window(_), Self::Window(_)) => Err(WINDOW_MERGE),
             (own, other) => Err(Error::value("other", other.name(), own.name())),
         }
+    }
+}
+
+impl Display for Estimator {
+    /// Kind and settings, as they are written in Python.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let name = self.name();
+        match self {
+            Self::Exact(_) => write!(f, "{name}()"),
+            Self::P2(p2) => write!(f, "{name}({:?})", p2.q()),
+            Self::Gk(gk) => write!(f, "{name}({:?})", gk.epsilon()),
+            Self::Window(window) => write!(f, "{name}({})", window.window()),
+            Self::Decay(decay) => write!(f, "{name}({:?})", decay.half_life()),
+        }
+    }
+}
+
+impl From<ExactQuantile> for Estimator {
+    fn from(exact: ExactQuantile) -> Self {
+        Self::Exact(exact)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The exact quantile of lengths, by counting.
 
-use super::histogram::Histogram;
+use super::histogram::{Builder, Histogram};
 use super::interpolate::{Position, lerp};
 use super::{MAX_LENGTH, Merge, Quantile, Rank, check_count, check_lengths, check_quantile};
 use crate::error::{Error, Result};
@@ -47,24 +47,26 @@ impl ExactQuantile {
     /// [`MAX_LENGTH`], when a count is 0, or when the counts sum up to more
     /// than 2^53.
     pub fn from_counts(counts: impl IntoIterator<Item = (u64, u64)>) -> Result<Self> {
-        let mut new = Self::new();
+        let mut counted = Builder::default();
+        let mut total = 0;
         let mut least = 0;
         for (index, (value, count)) in counts.into_iter().enumerate() {
-            if value < least {
-                return Err(Error::value_at("counts", index, value, "ascending values"));
+            if value < least || value > MAX_LENGTH {
+                let expected = "ascending values in 0..=2**53";
+                return Err(Error::value_at("counts", index, value, expected));
             }
             if count == 0 {
-                return Err(Error::value_at(
-                    "counts",
-                    index,
-                    count,
-                    "a count of at least 1",
-                ));
+                let expected = "a count of at least 1";
+                return Err(Error::value_at("counts", index, count, expected));
             }
-            new.add(value, count)?;
+            total = check_count("counts", total, count)?;
+            counted.push(value, count);
             least = value + 1;
         }
-        Ok(new)
+        Ok(Self {
+            count: total,
+            histogram: counted.finish(),
+        })
     }
 
     /// Records one value.
@@ -73,7 +75,19 @@ impl ExactQuantile {
     /// As for [`Self::add`].
     #[inline]
     pub fn insert(&mut self, value: u64) -> Result<()> {
-        self.add(value, 1)
+        if value <= MAX_LENGTH && self.count < MAX_LENGTH {
+            self.histogram.add(value, 1);
+            self.count += 1;
+            return Ok(());
+        }
+        self.refuse(value)
+    }
+
+    /// What is wrong with one more `value`.
+    #[cold]
+    fn refuse(&self, value: u64) -> Result<()> {
+        check_lengths(&[value])?;
+        check_count("count", self.count, 1).map(drop)
     }
 
     /// Records a value `count` times.
@@ -81,7 +95,6 @@ impl ExactQuantile {
     /// # Errors
     /// [`Error::Value`] when the value is above [`MAX_LENGTH`], or when that
     /// makes more than 2^53 values in all.
-    #[inline]
     pub fn add(&mut self, value: u64, count: u64) -> Result<()> {
         if value > MAX_LENGTH {
             check_lengths(&[value])?;

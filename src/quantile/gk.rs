@@ -104,10 +104,6 @@ impl GkQuantile {
     }
 
     /// The tuples and the buffered values: with `epsilon`, the whole state.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the snapshots, which are to come")
-    )]
     pub(crate) fn parts(&self) -> (&[Tuple], &[f64]) {
         (self.summary.tuples(), &self.buffer)
     }
@@ -117,10 +113,6 @@ impl GkQuantile {
     ///
     /// # Errors
     /// [`Error::Snapshot`] when no stream leads to such a state.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the snapshots, which are to come")
-    )]
     pub(crate) fn from_parts(epsilon: f64, tuples: Vec<Tuple>, buffer: Vec<f64>) -> Result<Self> {
         let invalid = |what: &str| Error::Snapshot(format!("GK summary: {what}"));
         let empty = Self::new(epsilon).map_err(|_| invalid("epsilon out of range"))?;

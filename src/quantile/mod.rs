@@ -15,6 +15,7 @@ pub use estimator::Estimator;
 pub(crate) use estimator::{P2_MERGE, WINDOW_MERGE};
 pub use exact::ExactQuantile;
 pub use gk::GkQuantile;
+pub(crate) use gk::Tuple as GkTuple;
 pub use p2::P2Quantile;
 pub use window::WindowQuantile;
 
@@ -22,6 +23,10 @@ use crate::error::{Error, Result};
 
 /// Lengths up to 2^53: every one of them is exact as an `f64`.
 pub const MAX_LENGTH: u64 = 1 << 53;
+
+/// Values that an estimator takes in, all told: up to 2^53 a count is exact as
+/// an `f64`, and no sum of a few of them overflows.
+pub const MAX_COUNT: u64 = 1 << 53;
 
 /// What every estimator can do.
 ///
@@ -138,9 +143,10 @@ pub(crate) fn is_canonical(value: f64) -> bool {
 }
 
 /// The count of values once `more` are in; up to 2^53 it is exact as an `f64`.
+#[inline]
 pub(crate) fn check_count(argument: &'static str, count: u64, more: u64) -> Result<u64> {
     match count.checked_add(more) {
-        Some(sum) if sum <= MAX_LENGTH => Ok(sum),
+        Some(sum) if sum <= MAX_COUNT => Ok(sum),
         _ => Err(Error::value(
             argument,
             format_args!("{more} more after {count}"),

@@ -105,10 +105,6 @@ impl P2Quantile {
     ///
     /// # Errors
     /// [`Error::Snapshot`] when no stream leads to such markers.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the snapshots, which are to come")
-    )]
     pub(crate) fn from_parts(
         q: f64,
         count: u64,

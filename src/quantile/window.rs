@@ -70,15 +70,12 @@ impl Quantile for WindowQuantile {
     fn update(&mut self, values: &[u64]) -> Result<()> {
         check_lengths(values)?;
         let kept = &values[values.len().saturating_sub(self.window)..];
-        if kept.len() == self.window {
-            self.ring = Ring::default();
-            self.exact = ExactQuantile::new();
-        }
+        // In this order, so that the histogram does not give up what it needs again.
+        self.exact.extend_checked(kept.iter().copied())?;
         let room = self.window - self.ring.len();
         for value in self.ring.oldest(kept.len().saturating_sub(room)) {
             self.exact.remove(value);
         }
-        self.exact.extend_checked(kept.iter().copied())?;
         self.ring.push(kept, self.window);
         Ok(())
     }

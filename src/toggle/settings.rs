@@ -1,6 +1,7 @@
 //! What a [`super::Toggle`] is made with.
 
 use crate::budget::Freeze;
+use crate::choice::Choice;
 use crate::quantile::Estimator;
 use crate::schedule::Phase;
 
@@ -14,7 +15,12 @@ pub enum Penalty {
     CapAtZero,
 }
 
-/// Everything that a [`Toggle`] is made with.
+impl Choice for Penalty {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("zero", Self::Zero), ("cap_at_zero", Self::CapAtZero)];
+}
+
+/// Everything that a [`Toggle`](super::Toggle) is made with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Length of a phase in training steps; 0 disables.

@@ -1,6 +1,6 @@
 //! What [`super::Toggle::shape`] gives back.
 
-/// What [`Toggle::shape`] makes of a batch.
+/// What [`Toggle::shape`](super::Toggle::shape) makes of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shaped<S> {
     /// The shaped scores; `None` where the phase leaves all scores as they are.

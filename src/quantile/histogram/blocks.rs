@@ -6,24 +6,16 @@
 //! 3. A tail of sorted lists, for lengths too scattered for a directory.
 //!
 //! Each region takes over from the next one when the distinct lengths pay for
-//! it: all in all [`Weight::BYTES_PER_LENGTH`].
+//! it, see [`review`].
 
-use std::cmp::Ordering;
+mod review;
+
+use std::ops::Range;
 
 use super::block::Block;
 use super::cells::{Cells, index_of};
 use super::weights::scaled;
 use super::{BLOCK, BLOCK_BITS, LIST_MAX, List, Weight};
-
-/// What an addition to a list costs, counted in additions to a cell.
-const LIST_COST: usize = 16;
-
-/// What a review costs for each block, so counted: about what all additions
-/// to slots since the last one have cost.
-const REVIEW_COST: usize = 64;
-
-/// Share of what is counted that the faster regions should have.
-const BUSY: f64 = 15.0 / 16.0;
 
 /// See the [module](self).
 #[derive(Debug, Clone)]
@@ -36,7 +28,7 @@ pub(crate) struct Blocks<W: Weight> {
     /// The lengths beyond, ascending; no list is empty.
     tail: Vec<Chunk<W>>,
     /// Additions to slots until the next [`Self::review`], those to a list
-    /// counted [`LIST_COST`] times.
+    /// counted [`review::LIST_COST`] times.
     until_review: usize,
 }
 
@@ -66,7 +58,7 @@ fn first_of(block: usize) -> u64 {
 }
 
 /// The cells of a block.
-fn cells_of(block: usize) -> std::ops::Range<usize> {
+fn cells_of(block: usize) -> Range<usize> {
     block * BLOCK..(block + 1) * BLOCK
 }
 
@@ -95,7 +87,20 @@ impl<W: Weight> Blocks<W> {
             tail: vec![Chunk::new(list)],
             until_review: 0,
         };
-        blocks.split(0);
+        blocks.split_chunk(0);
+        blocks
+    }
+
+    /// Takes over lists that are not empty, each beyond the one before.
+    pub fn from_lists(lists: Vec<W::List>) -> Self {
+        let mut blocks = Self {
+            flat: W::Cells::zeros(0, 0),
+            flat_sums: Vec::new(),
+            slots: Vec::new(),
+            tail: lists.into_iter().map(Chunk::new).collect(),
+            until_review: 0,
+        };
+        blocks.review();
         blocks
     }
 
@@ -170,7 +175,7 @@ impl<W: Weight> Blocks<W> {
         } else {
             self.add_to_tail(value, weight);
         }
-        self.until_review = self.until_review.saturating_sub(LIST_COST);
+        self.until_review = self.until_review.saturating_sub(review::LIST_COST);
         if self.until_review == 0 {
             self.review();
         }
@@ -187,91 +192,11 @@ impl<W: Weight> Blocks<W> {
         chunk.first = chunk.first.min(value);
         chunk.sum = chunk.sum.plus(weight);
         chunk.list.add(value, weight);
-        if chunk.list.len() > LIST_MAX {
-            self.split(index);
+        // Longer as they grow in number, so that neither a list nor the row of
+        // lists costs more than the square root of what is there.
+        if chunk.list.len() > LIST_MAX.max(self.tail.len() / 8) {
+            self.split_chunk(index);
         }
-    }
-
-    fn split(&mut self, index: usize) {
-        let mut list = std::mem::take(&mut self.tail[index].list);
-        let right = list.split_off(list.len() / 2);
-        self.tail[index] = Chunk::new(list);
-        self.tail.insert(index + 1, Chunk::new(right));
-        if self.extend_directory(0) > 0 {
-            self.review();
-        }
-    }
-
-    /// Lets the directory take over the part of the tail that pays for it with
-    /// a third of what its lengths may take; within `budget`, also over a part
-    /// that much is counted in. Returns the bytes spent.
-    fn extend_directory(&mut self, budget: usize) -> usize {
-        let busy = self.total().to_f64() * BUSY;
-        let before = self.flat_sums.len() + self.slots.len();
-        let mut through = self.sums().take(before).fold(W::default(), W::plus);
-        let mut lengths = 0;
-        let mut more = 0;
-        for chunk in &self.tail {
-            let slots = self.slot_of(chunk.last()) + 1 - self.slots.len();
-            let bytes = slots.saturating_mul(size_of::<Slot<W>>());
-            lengths += chunk.list.len();
-            let pays = bytes <= lengths * W::BYTES_PER_LENGTH / 3;
-            if pays || (bytes <= budget && through.to_f64() < busy) {
-                more = slots;
-            }
-            through = through.plus(chunk.sum);
-        }
-        if more > 0 {
-            self.slots.reserve_exact(more);
-            self.slots
-                .resize_with(self.slots.len() + more, Slot::default);
-            self.move_tail_to_slots();
-        }
-        more * size_of::<Slot<W>>()
-    }
-
-    fn move_tail_to_slots(&mut self) {
-        while let Some(chunk) = self.tail.first() {
-            let block = block_of(chunk.list.entry(0).0);
-            let Some(slot) = self.slots.get_mut(block - self.flat_sums.len()) else {
-                return;
-            };
-            let chunk = &mut self.tail[0];
-            let end = chunk.list.lower_bound(first_of(block + 1));
-            let rest = chunk.list.split_off(end);
-            let list = std::mem::replace(&mut chunk.list, rest);
-            if chunk.list.len() == 0 {
-                self.tail.remove(0);
-            } else {
-                *chunk = Chunk::new(std::mem::take(&mut chunk.list));
-            }
-            slot.sum = slot.sum.plus(list.sum());
-            if slot.block.distinct() == 0 {
-                slot.block = Block::List(list);
-            } else {
-                list.iter()
-                    .for_each(|(value, weight)| slot.block.add(value, weight));
-            }
-        }
-    }
-
-    /// Spends what the distinct lengths may take and do not.
-    fn review(&mut self) {
-        let budget = self.budget();
-        let budget = budget.saturating_sub(self.extend_directory(budget));
-        let budget = self.make_cells(budget);
-        self.extend_flat(budget);
-        let parts = self.flat_sums.len() + self.slots.len() + self.tail.len();
-        self.until_review = REVIEW_COST * (32 + parts);
-    }
-
-    /// Bytes that the distinct lengths may take and do not.
-    fn budget(&self) -> usize {
-        let slots = self.slots.iter().map(|slot| slot.block.distinct());
-        let chunks = self.tail.iter().map(|chunk| chunk.list.len());
-        let distinct = self.flat.distinct() + slots.chain(chunks).sum::<usize>();
-        let bytes = size_of::<Self>() + self.heap_bytes();
-        (distinct * W::BYTES_PER_LENGTH).saturating_sub(bytes)
     }
 
     /// The sums in ascending order of the lengths.
@@ -283,64 +208,6 @@ impl<W: Weight> Blocks<W> {
 
     pub fn total(&self) -> W {
         self.sums().fold(W::default(), W::plus)
-    }
-
-    /// Gives cells to the busiest lists, and returns what is left.
-    fn make_cells(&mut self, mut budget: usize) -> usize {
-        let mut lists: Vec<_> = (self.slots.iter_mut())
-            .filter_map(|slot| slot.block.cell_bytes().map(|bytes| (bytes, slot)))
-            .filter(|(_, slot)| slot.sum != W::default())
-            .collect();
-        lists.sort_by(|a, b| b.1.sum.partial_cmp(&a.1.sum).unwrap_or(Ordering::Equal));
-        for (bytes, slot) in lists {
-            let more = bytes.saturating_sub(slot.block.heap_bytes());
-            if more <= budget {
-                budget -= more;
-                slot.block.make_cells();
-            }
-        }
-        budget
-    }
-
-    /// Takes slots into the flat region if that leaves next to nothing of what
-    /// is counted beyond: with much on either side, the hot loop would be
-    /// slower than with either alone.
-    fn extend_flat(&mut self, budget: usize) {
-        let total = self.total();
-        let width = W::Cells::width(total).max(size_of::<u32>());
-
-        let mut through = self.flat_sums.iter().copied().fold(W::default(), W::plus);
-        let mut bytes = 0;
-        let mut end = 0;
-        for (index, slot) in self.slots.iter().enumerate() {
-            through = through.plus(slot.sum);
-            bytes += BLOCK * width + size_of::<W>();
-            bytes = bytes.saturating_sub(slot.block.heap_bytes() + size_of::<Slot<W>>());
-            if bytes <= budget && through.to_f64() >= total.to_f64() * BUSY {
-                end = index + 1;
-            }
-        }
-        if end == 0 {
-            return;
-        }
-        let blocks = self.flat_sums.len() + end;
-        let mut cells = W::Cells::zeros(blocks * BLOCK, width);
-        for block in 0..self.flat_sums.len() {
-            let mut range = cells_of(block);
-            while let Some((index, weight)) = self.flat.first_in(range.clone()) {
-                cells.add(index, weight);
-                range.start = index + 1;
-            }
-        }
-        self.flat_sums.reserve_exact(end);
-        for (slot, block) in self.slots.drain(..end).zip(self.flat_sums.len()..) {
-            self.flat_sums.push(slot.sum);
-            slot.block.for_each(first_of(block), |value, weight| {
-                cells.add(index_of(value), weight);
-            });
-        }
-        self.slots.shrink_to_fit();
-        self.flat = cells;
     }
 
     pub fn first_from(&self, value: u64) -> Option<(u64, W)> {
@@ -452,7 +319,9 @@ impl Blocks<u64> {
         if let Some(slot) = self.slots.get_mut(slot) {
             let removed = slot.block.remove(value);
             slot.sum -= u64::from(removed);
-            if slot.sum == 0 {
+            if slot.sum == 0
+                && let Block::Cells(_) = slot.block
+            {
                 slot.block = Block::default();
             }
             return removed;

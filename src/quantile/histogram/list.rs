@@ -76,7 +76,7 @@ impl CountList {
         if length == value { count } else { 0 }
     }
 
-    /// Makes room for a wider length or count.
+    /// Takes the form that the entries need, and one more to come.
     fn widen(&mut self, length: u64, count: u64) {
         let (length, count) = self.iter().fold((length, count), |widest, entry| {
             (widest.0.max(entry.0), widest.1.max(entry.1))
@@ -157,6 +157,12 @@ impl List<u64> for CountList {
             }
         }
         self.add_wide(value, count);
+    }
+
+    fn from_entries(entries: &[(u64, u64)]) -> Self {
+        let mut list = Self::Wide(entries.to_vec());
+        list.widen(0, 0);
+        list
     }
 
     fn split_off(&mut self, at: usize) -> Self {

@@ -53,6 +53,9 @@ pub(super) trait List<W: Weight>: Clone + Debug + Default {
 
     fn add(&mut self, value: u64, weight: W);
 
+    /// The list of these entries, which ascend.
+    fn from_entries(entries: &[(u64, W)]) -> Self;
+
     /// Takes the entries from `at` on away.
     fn split_off(&mut self, at: usize) -> Self;
 
@@ -118,6 +121,38 @@ pub(super) enum Histogram<W: Weight> {
 impl<W: Weight> Default for Histogram<W> {
     fn default() -> Self {
         Self::List(W::List::default())
+    }
+}
+
+/// Makes a histogram of lengths that come in ascending order.
+#[derive(Debug, Default)]
+pub(super) struct Builder<W: Weight> {
+    full: Vec<W::List>,
+    entries: Vec<(u64, W)>,
+}
+
+impl<W: Weight> Builder<W> {
+    /// Adds a length above all before, and its weight, which is not zero.
+    #[inline]
+    pub fn push(&mut self, value: u64, weight: W) {
+        // A list that ends where a block ends need not be cut.
+        if self.entries.len() >= LIST_MAX
+            && let Some((last, _)) = self.entries.last()
+            && last >> BLOCK_BITS < value >> BLOCK_BITS
+        {
+            self.full.push(W::List::from_entries(&self.entries));
+            self.entries.clear();
+        }
+        self.entries.push((value, weight));
+    }
+
+    pub fn finish(mut self) -> Histogram<W> {
+        let last = W::List::from_entries(&self.entries);
+        if self.full.is_empty() && last.len() <= LIST_MAX {
+            return Histogram::List(last);
+        }
+        self.full.push(last);
+        Histogram::Blocks(Box::new(Blocks::from_lists(self.full)))
     }
 }
 

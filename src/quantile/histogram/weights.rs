@@ -96,6 +96,10 @@ impl List<f64> for WeightList {
         }
     }
 
+    fn from_entries(entries: &[(u64, f64)]) -> Self {
+        Self(entries.to_vec())
+    }
+
     fn split_off(&mut self, at: usize) -> Self {
         Self(split_off(&mut self.0, at))
     }
