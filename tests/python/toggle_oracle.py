@@ -10,6 +10,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -261,7 +262,7 @@ class ToggleOracle:
         result.group_accuracy = [accuracy_of[group] for group in groups]
 
         over = [
-            length - budget
+            Fraction(length) - Fraction(budget)
             for key, length, ok in zip(keys, lengths, correct, strict=True)
             if ok and (budget := budgets[key]) is not None and length > budget
         ]
@@ -273,7 +274,7 @@ class ToggleOracle:
             "toggle/enforced_group_ratio": share[0],
             "toggle/lost_signal_group_ratio": share[1],
             "toggle/gained_signal_group_ratio": share[2],
-            "toggle/tokens_over_budget": math.fsum(over),
+            "toggle/tokens_over_budget": float(sum(over)),
             "toggle/budget_min": min(known, default=math.nan),
             "toggle/budget_median": float(np.median(known)) if known else math.nan,
             "toggle/budget_max": max(known, default=math.nan),
