@@ -23,12 +23,9 @@ def duration(seconds: float | None) -> str:
     """A cell: three digits that count; empty where nothing was measured."""
     if seconds is None:
         return ""
-    for unit, name in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= unit:
-            number = seconds / unit
-            break
-    else:
-        number, name = seconds / 1e-9, "ns"
+    units = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+    name = next(name for name, unit in units.items() if seconds >= unit or name == "ns")
+    number = seconds / units[name]
     return f"{number:.{0 if number >= 100 else 1 if number >= 10 else 2}f} {name}"
 
 

@@ -14,7 +14,13 @@ from agreement import same_array
 from strategies import Drawn, Rolled
 from toggle_rs import Toggle
 from toggle_runs import (
-    ESTIMATORS, FREEZES, PENALTIES, START_PHASES, check_run, draw_batch, draw_settings,
+    ESTIMATORS,
+    FREEZES,
+    PENALTIES,
+    START_PHASES,
+    check_run,
+    draw_batch,
+    draw_settings,
 )  # fmt: skip
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -36,9 +42,7 @@ def test_every_option_with_every_estimator(
     for seed in range(8):
         source = Rolled(np.random.default_rng(seed))
         m = source.one_of((1, 2))
-        check_run(
-            Toggle, source, calls=8, m=m, estimator=ESTIMATORS[estimator](), **options
-        )
+        check_run(Toggle, source, calls=8, m=m, estimator=ESTIMATORS[estimator](), **options)
 
 
 def drawn_state(source: Drawn, options: dict[str, Any]) -> tuple[Any, Any, int]:
@@ -103,9 +107,7 @@ def test_a_step_may_come_a_group_at_a_time(estimator: str, data: st.DataObject) 
         if source.one_of((True, False)):
             shaped = parts.apply(step, *arguments, **options)
         else:
-            parts.observe(
-                part.datasets, part.lengths, part.scores, **part.correctness(), step=step
-            )
+            parts.observe(part.datasets, part.lengths, part.scores, **part.correctness(), step=step)
             # What this very call has recorded does not count yet.
             shaped = parts.shape(step, *arguments, **options)
         for name in ("scores", "kept", "has_signal", "group_accuracy"):

@@ -13,8 +13,19 @@ import toggle_rs
 from agreement import same_array
 from oracle import Key, key_of
 from strategies import (
-    INTEGERS, KEYS, LAYOUTS, MAX_SCORES, SCORE_DTYPES, Source, draw_datasets, draw_lengths,
-    draw_percentile, draw_scores, fresh, laid_out, object_array,
+    INTEGERS,
+    KEYS,
+    LAYOUTS,
+    MAX_SCORES,
+    SCORE_DTYPES,
+    Source,
+    draw_datasets,
+    draw_lengths,
+    draw_percentile,
+    draw_scores,
+    fresh,
+    laid_out,
+    object_array,
 )  # fmt: skip
 from toggle_oracle import Result, ToggleOracle, is_correct
 
