@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import toggle_rs
-from strategies import SCORE_DTYPES
+from strategies import SCORE_DTYPES, fresh
 from toggle_rs import Shaped, Toggle
 from toggle_runs import ESTIMATORS, FREEZES, METRICS, PENALTIES, START_PHASES, needs_clock
 
@@ -428,7 +428,7 @@ SAME_GROUPS: dict[str, Any] = {
     "strided": np.array([1, 9, 1, 9, 2, 9, 2, 9])[::2],
     "str": ["x", "x", "", ""],
     "NumPy str": [*np.array(["x", "x", "y", "y"])],
-    "fresh str": ["".join(["p", "q"]), "".join(["p", "q"]), "".join(["p"]), "".join(["p"])],
+    "fresh str": [fresh(name) for name in ("pq", "pq", "p", "p")],
     "str array": np.array(["a", "a", "ab", "ab"]),
     "strided str array": np.array(["a", "?", "a", "?", "ab", "?", "ab", "?"])[::2],
     "big-endian str array": np.array(["a", "a", "ab", "ab"], ">U2"),
