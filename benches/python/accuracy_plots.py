@@ -17,7 +17,7 @@ from streams import SIGMA, STREAMS, Drift
 # Okabe and Ito: told apart with any kind of colour vision.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 INK, GREY, STRIPE = "#333333", "#8A8A8A", "#F3F1EC"
-FLOOR = 3e-5
+FLOOR = 1e-5
 """Where an error of 0 is drawn."""
 ORDERED = ("sorted", "reversed")
 KINDS = {
@@ -64,7 +64,7 @@ def errors(bars: list[Bar], path: Path) -> None:
                     x, y, 34, color=colour, marker=mark, alpha=0.65, linewidths=0, label=kind
                 )
         axes.set_xscale("log")
-        axes.set_xlim(FLOOR / 1.6, 20)
+        axes.set_xlim(FLOOR / 1.6, 13)
         axes.xaxis.set_major_locator(FixedLocator([FLOOR, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10]))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(percent))
@@ -91,7 +91,9 @@ def errors(bars: list[Bar], path: Path) -> None:
     for label, bar in zip(rank.get_yticklabels(), bars, strict=True):
         label.set_fontweight("bold" if bar.ours else "normal")
     rank.set_ylim(len(bars) - 0.4, -0.6)
-    figure.legend(*rank.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    figure.legend(
+        *rank.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
+    )
     figure.savefig(path, dpi=110)
 
 
@@ -125,7 +127,7 @@ def drift(path: Path) -> None:
     }
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     axes = figure.subplots()
-    axes.plot(steps, end, color=INK, linewidth=1.2, linestyle="--", label="what the policy does")
+    axes.plot(steps, end, color=INK, linewidth=1.2, linestyle="--", label="the policy's own")
     for contender in OURS:
         if contender.name not in shown:
             continue
@@ -141,7 +143,7 @@ def drift(path: Path) -> None:
     axes.set_ylim(0, 9000)
     axes.set_xlim(0, STEPS)
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.set_ylabel("80th percentile (tokens)", color=INK)
+    axes.set_ylabel("80th percentile of the lengths (tokens)", color=INK)
     axes.set_xlabel("training step of 128 responses", color=INK)
     axes.legend(frameon=False, fontsize=9, ncols=2, loc="upper left")
     figure.savefig(path, dpi=110)
