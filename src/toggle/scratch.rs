@@ -110,7 +110,7 @@ impl Scratch {
                 let budget = if next {
                     budgets.next_budget(run.id)
                 } else {
-                    budgets.budget(run.id)
+                    budgets.known_budget(run.id)
                 };
                 #[allow(
                     clippy::cast_possible_truncation,
