@@ -6,6 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 import numpy as np
+
 import toggle_rs
 
 
