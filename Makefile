@@ -25,7 +25,7 @@ SOURCES := Cargo.toml Cargo.lock README.md LICENSE $(shell find src python -not 
 # Python that is type-checked; a folder that does not exist yet is left out.
 TYPED := $(wildcard python examples benches/python tools)
 
-.PHONY: help demo test test-rust test-python test-frameworks lint bench dist fmt clean
+.PHONY: help demo test test-rust test-python test-frameworks lint bench accuracy dist fmt clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,9 +58,12 @@ lint: $(VENV)/.wheel ## rustfmt, clippy, rustdoc, ruff, mypy, stubtest
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/python -I -m mypy.stubtest toggle_rs._core
 
-bench: $(VENV)/.wheel ## Criterion benchmarks, then whole calls from Python
+bench: $(VENV)/.wheel $(VENV)/.peers ## Criterion benchmarks, then whole calls from Python
 	cargo bench --locked
 	for script in benches/python/bench_*.py; do $(BIN)/python "$$script"; done
+
+accuracy: $(VENV)/.wheel $(VENV)/.peers ## Errors of each estimator and of its peers, into docs/; ROLLOUTS="FILES" adds your lengths
+	$(BIN)/python benches/python/accuracy.py --docs docs $(ROLLOUTS)
 
 dist: $(VENV)/.wheel ## Wheel and sdist in dist/, each tried in an empty environment
 	rm -rf dist && mkdir dist
@@ -92,6 +95,10 @@ $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP_INSTALL) --upgrade "pip>=25.1"
 	$(BIN)/python $(PIP_INSTALL) --group dev
+	touch $@
+
+$(VENV)/.peers: $(VENV)/.tools
+	$(BIN)/python $(PIP_INSTALL) --group bench
 	touch $@
 
 $(VENV)/.wheel: $(VENV)/.tools $(SOURCES)

@@ -48,9 +48,14 @@ pub(crate) enum Entry {
 
 impl Entry {
     fn count(&self) -> u64 {
+        self.count_with(0)
+    }
+
+    /// The count once `more` lengths are recorded.
+    fn count_with(&self, more: u64) -> u64 {
         match self {
-            Self::Live(estimator) => estimator.count(),
-            Self::Fixed(fixed) => fixed.count,
+            Self::Live(estimator) => estimator.count_with(more),
+            Self::Fixed(fixed) => fixed.count + more,
         }
     }
 
@@ -260,11 +265,11 @@ impl Budgets {
     }
 
     /// Ends a batch of [`Self::record`] calls about these ids.
-    pub fn recorded(&mut self, ids: &[u32]) {
+    pub fn recorded(&mut self, ids: impl Iterator<Item = u32>) {
         self.next = None;
         self.settle();
         if self.rule.freeze == Freeze::First {
-            for &id in ids {
+            for id in ids {
                 fix(
                     &self.rule,
                     &mut self.entries[id as usize],
@@ -274,10 +279,11 @@ impl Budgets {
         }
     }
 
-    /// Records a correct length that counts from the step after the clock's on.
-    pub fn record_pending(&mut self, id: u32, length: u64) {
+    /// Records correct lengths that count from the step after the clock's on.
+    pub fn record_pending(&mut self, id: u32, lengths: &[u64]) {
         self.next = None;
-        self.pending.push((id, length));
+        self.pending
+            .extend(lengths.iter().map(|&length| (id, length)));
     }
 
     /// Takes in what was observed at the clock's step.
@@ -355,10 +361,12 @@ impl Budgets {
     /// order of appearance.
     pub fn summary(&mut self) -> Vec<(&DatasetKey, u64, Option<f64>)> {
         self.prepare_next();
-        let mut counts: Vec<u64> = self.entries.iter().map(Entry::count).collect();
+        let mut pending = vec![0; self.entries.len()];
         for &(id, _) in &self.pending {
-            counts[id as usize] += 1;
+            pending[id as usize] += 1;
         }
+        let counts = self.entries.iter().zip(pending);
+        let counts = counts.map(|(entry, more)| entry.count_with(more));
         let keys = (0..).zip(self.keys.keys()).zip(counts);
         let seen = keys.filter(|&(_, count)| count > 0);
         seen.map(|((id, key), count)| (key, count, self.prepared_next_budget(id)))

@@ -6,6 +6,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
 use crate::error::{Error, Result};
+#[cfg(feature = "python")]
+use crate::keys::Run;
 
 /// The groups of a batch, numbered in order of first appearance.
 ///
@@ -53,7 +55,7 @@ impl Groups {
     pub fn by_id<T: Hash + Eq>(ids: &[T]) -> Self {
         let hasher = FixedState::default();
         let mut first_samples: Vec<u32> = Vec::new();
-        let mut numbers: HashTable<u32> = HashTable::new();
+        let mut numbers: HashTable<u32> = HashTable::with_capacity(ids.len().min(1024));
         let mut of_samples: Vec<u32> = Vec::with_capacity(ids.len());
         for (sample, id) in ids.iter().enumerate() {
             if sample > 0 && ids[sample - 1] == *id {
@@ -83,10 +85,49 @@ impl Groups {
         }
     }
 
-    /// Groups that are numbered already, in order of first appearance.
+    /// As [`Self::by_id`]; without a hash where the ids are near each other.
+    #[must_use]
+    pub fn by_number(ids: &[u64]) -> Self {
+        let least = ids.iter().copied().min().unwrap_or(0);
+        let most = ids.iter().copied().max().unwrap_or(0);
+        let span = usize::try_from(most - least).unwrap_or(usize::MAX);
+        if span / 4 > ids.len() {
+            return Self::by_id(ids);
+        }
+        let mut numbers = vec![u32::MAX; span + 1];
+        let mut len = 0;
+        let of_samples = ids.iter().map(|&id| {
+            #[allow(clippy::cast_possible_truncation, reason = "at most `span`, a usize")]
+            let number = &mut numbers[(id - least) as usize];
+            if *number == u32::MAX {
+                *number = len;
+                len += 1;
+            }
+            *number
+        });
+        let of_samples = of_samples.collect();
+        Self {
+            of_samples,
+            len: len as usize,
+        }
+    }
+
+    /// The groups of a batch whose samples come in runs, each run having the
+    /// group of the sample of `self` that its id says.
     #[cfg(feature = "python")]
-    pub(crate) fn numbered(of_samples: Vec<u32>, len: usize) -> Self {
-        Self { of_samples, len }
+    pub(crate) fn spread(&self, runs: &[Run]) -> Self {
+        let samples = runs.iter().map(|run| run.len as usize).sum();
+        let mut of_samples = Vec::with_capacity(samples);
+        for run in runs {
+            let group = self.of_samples[run.id as usize];
+            for _ in 0..run.len {
+                of_samples.push(group);
+            }
+        }
+        Self {
+            of_samples,
+            len: self.len,
+        }
     }
 
     /// Number of the group of each sample.

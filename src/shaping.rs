@@ -21,9 +21,10 @@ pub trait Score: Copy + Default + PartialEq + Display {
     /// integer beyond 2^53, which `f64` would round.
     fn is_exact(self) -> bool;
 
-    /// `self * false` in NumPy: zero, with the sign of `self` where it has one.
+    /// `self * keep` in NumPy: without `keep` zero, with the sign of `self`
+    /// where it has one.
     #[must_use]
-    fn zeroed(self) -> Self;
+    fn masked(self, keep: bool) -> Self;
 
     /// `min(self, 0)`.
     #[must_use]
@@ -43,12 +44,13 @@ macro_rules! float_score {
                 self.is_finite()
             }
             #[inline]
-            fn zeroed(self) -> Self {
-                self * 0.0
+            fn masked(self, keep: bool) -> Self {
+                self * <$t>::from(u8::from(keep))
             }
             #[inline]
             fn capped_at_zero(self) -> Self {
-                self.min(0.0)
+                // `min` may give either zero for -0.0.
+                if self > 0.0 { 0.0 } else { self }
             }
         }
     )*};
@@ -72,8 +74,8 @@ macro_rules! integer_score {
                 (-(1_i128 << 53)..=1 << 53).contains(&(self as i128))
             }
             #[inline]
-            fn zeroed(self) -> Self {
-                0
+            fn masked(self, keep: bool) -> Self {
+                if keep { self } else { 0 }
             }
             #[inline]
             fn capped_at_zero(self) -> Self {
@@ -95,8 +97,8 @@ impl Score for bool {
         true
     }
     #[inline]
-    fn zeroed(self) -> Self {
-        false
+    fn masked(self, keep: bool) -> Self {
+        self & keep
     }
     #[inline]
     fn capped_at_zero(self) -> Self {
@@ -349,7 +351,7 @@ pub(crate) fn mask_over_limit<S: Score>(
     for (slot, &length) in shaped.iter_mut().zip(lengths) {
         let keep = length <= limit;
         kept += usize::from(keep);
-        *slot = if keep { *slot } else { slot.zeroed() };
+        *slot = slot.masked(keep);
     }
     kept
 }

@@ -8,7 +8,7 @@ mod state;
 pub use settings::{Penalty, Settings};
 pub use shaped::{Metrics, Shaped};
 
-use self::scratch::{Group, Scratch, share};
+use self::scratch::{Excess, Scratch, share};
 use crate::budget::{Budgets, Freeze, Rule};
 use crate::column::{Column, Lengths};
 use crate::error::{Error, Result};
@@ -222,44 +222,57 @@ impl Toggle {
     }
 
     /// What the user should hear about the settings, given a batch to come at
-    /// `step`. Each thing is said once; saying it is no part of the state.
-    pub fn advise(&mut self, step: u64, groups: &Groups) -> Vec<String> {
-        let mut advice = Vec::new();
-        if !self.schedule.is_enabled() {
-            return advice;
+    /// `step`. Each thing is said once; saying it is no part of the state. One
+    /// at a time: ask until there is no more.
+    pub fn advise(&mut self, step: u64, groups: &Groups) -> Option<String> {
+        if !self.schedule.is_enabled() || self.budgets.check_step(step).is_err() {
+            return None;
         }
-        if let Some(stride) = self.watch.note(step, self.schedule) {
-            let m = self.schedule.m;
-            let hidden = if self.schedule.is_penalty_step(step) {
-                "normal"
-            } else {
-                "length-penalty"
-            };
-            advice.push(format!(
-                "the steps seen so far are multiples of {stride} apart, and with m={m} the phases repeat \
-                 every {} steps: the {hidden} phase never comes; choose m so that 2 * m does not divide \
-                 {stride}",
-                2 * m
-            ));
+        self.advise_about_groups(groups)
+            .or_else(|| self.advise_about_steps(step))
+    }
+
+    fn advise_about_groups(&mut self, groups: &Groups) -> Option<String> {
+        if self.checked_group_size || groups.is_empty() {
+            return None;
         }
+        self.checked_group_size = true;
+        let lambda = self.lambda;
         let largest = groups.largest();
-        if !self.checked_group_size && largest > 0 {
-            self.checked_group_size = true;
-            let lambda = self.lambda;
-            #[allow(clippy::cast_precision_loss, reason = "no group has 2^53 samples")]
-            let next_to_solved = (largest - 1) as f64 / largest as f64;
-            if lambda > 1.0 {
-                advice.push(format!(
-                    "lambda_={lambda} is above every accuracy: no budget is ever enforced"
-                ));
-            } else if lambda > next_to_solved {
-                advice.push(format!(
-                    "with groups of {largest}, lambda_={lambda} enforces budgets on fully solved groups \
-                     only: shape before you drop groups whose scores are all equal"
-                ));
-            }
+        #[allow(clippy::cast_precision_loss, reason = "no group has 2^53 samples")]
+        let next_to_solved = (largest - 1) as f64 / largest as f64;
+        if lambda > 1.0 {
+            Some(format!(
+                "lambda_={lambda} is above every accuracy: no budget is ever enforced"
+            ))
+        } else if lambda > next_to_solved {
+            Some(format!(
+                "with groups of {largest}, lambda_={lambda} enforces budgets on fully solved groups \
+                 only: shape before you drop groups whose scores are all equal"
+            ))
+        } else {
+            None
         }
-        advice
+    }
+
+    fn advise_about_steps(&mut self, step: u64) -> Option<String> {
+        let m = self.schedule.m;
+        let stride = self.watch.note(step, self.schedule)?;
+        let after_warm_up = Schedule {
+            warmup_steps: 0,
+            ..self.schedule
+        };
+        let hidden = if after_warm_up.is_penalty_step(step) {
+            "normal"
+        } else {
+            "length-penalty"
+        };
+        Some(format!(
+            "the steps seen so far are multiples of {stride} apart, and with m={m} the phases repeat \
+             every {} steps: the {hidden} phase never comes; choose m so that 2 * m does not divide \
+             {stride}",
+            2 * m
+        ))
     }
 
     fn check_clock(&self, step: Option<u64>) -> Result<()> {
@@ -295,26 +308,17 @@ impl Toggle {
         scratch.lengths.resize(samples, 0);
         batch.lengths.read(0, &mut scratch.lengths)?;
         let known = budgets.len();
-        let mut runs = std::mem::take(&mut scratch.runs);
-        runs.clear();
-        let resolved = if intern {
-            batch
-                .datasets
-                .read(0..samples, |key| budgets.intern(key), &mut runs)
-        } else {
-            batch
-                .datasets
-                .read(0..samples, |key| budgets.id(key), &mut runs)
+        let mut id = |key: KeyRef<'_>| {
+            if intern {
+                budgets.intern(key)
+            } else {
+                budgets.id(key)
+            }
         };
-        scratch.ids.clear();
-        for run in &runs {
-            scratch
-                .ids
-                .extend(std::iter::repeat_n(run.id, run.len as usize));
-        }
-        scratch.runs = runs;
+        let resolved = batch.datasets.read(0..samples, &mut id, &mut scratch.runs);
         if resolved.is_err() {
             budgets.truncate(known);
+            scratch.runs.clear();
         }
         resolved
     }
@@ -325,18 +329,30 @@ impl Toggle {
             budgets, scratch, ..
         } = self;
         if !is_pending {
-            budgets.check_room(scratch.ids.iter().copied(), correct.len())?;
+            budgets.check_room(scratch.runs.iter().map(|run| run.id), correct.len())?;
         }
-        let samples = scratch.ids.iter().zip(&scratch.lengths).zip(correct);
-        for ((&id, &length), _) in samples.filter(|(_, is_correct)| **is_correct) {
+        // Whether a response is correct is hard to foresee: no branch on it.
+        let mut selected = Vec::new();
+        let mut start = 0;
+        for run in &scratch.runs {
+            let end = start + run.len as usize;
+            selected.resize(run.len as usize, 0);
+            let mut count = 0;
+            for (&length, &is_correct) in
+                scratch.lengths[start..end].iter().zip(&correct[start..end])
+            {
+                selected[count] = length;
+                count += usize::from(is_correct);
+            }
+            start = end;
             if is_pending {
-                budgets.record_pending(id, length);
+                budgets.record_pending(run.id, &selected[..count]);
             } else {
-                budgets.record(id, &[length])?;
+                budgets.record(run.id, &selected[..count])?;
             }
         }
         if !is_pending {
-            budgets.recorded(&scratch.ids);
+            budgets.recorded(scratch.runs.iter().map(|run| run.id));
         }
         Ok(())
     }
@@ -353,70 +369,54 @@ impl Toggle {
         S: Score,
     {
         let is_penalty = self.schedule.is_penalty_step(step);
-        let samples = groups.of_samples();
         let scratch = &mut self.scratch;
-        scratch.count_groups(samples, groups.len(), correct);
+        scratch.count_groups(groups, correct);
         for group in &mut scratch.groups {
-            group.enforced = is_penalty && group.accuracy() >= self.lambda;
+            group.enforced = is_penalty && group.accuracy >= self.lambda;
         }
 
-        let limits = scratch.ids.iter().map(|&id| scratch.limit(id));
-        #[allow(clippy::cast_precision_loss, reason = "lengths up to 2^53 are exact")]
-        let over = scratch
-            .lengths
-            .iter()
-            .zip(limits)
-            .map(|(&n, limit)| n as f64 - limit);
-        let over: Vec<f64> = over.collect();
-        let groups_of = samples.iter().map(|&group| scratch.groups[group as usize]);
-        let kept: Vec<bool> = groups_of
-            .zip(&over)
-            .map(|(group, over)| !(group.enforced && *over > 0.0))
-            .collect();
-
-        let raw = |i: usize| scores.get(i);
-        scratch.note_signal(samples, raw, |group| &mut group.had_signal);
-        let penalised = |i: usize| match (kept[i], self.penalty) {
-            (true, _) => raw(i),
-            (false, Penalty::Zero) => raw(i).zeroed(),
-            (false, Penalty::CapAtZero) => raw(i).capped_at_zero(),
-        };
-        let shaped: Option<Vec<S>> = is_penalty.then(|| (0..scores.len()).map(penalised).collect());
-        match &shaped {
-            Some(shaped) => {
-                scratch.note_signal(samples, |i| shaped[i], |group| &mut group.has_signal);
+        let mut kept = Vec::with_capacity(correct.len());
+        let mut excess = Excess::default();
+        for run in &scratch.runs {
+            let limit = scratch.limit(run.id);
+            let samples = kept.len()..kept.len() + run.len as usize;
+            let groups = &groups.of_samples()[samples.clone()];
+            let lengths = &scratch.lengths[samples.clone()];
+            for ((&group, &length), &correct) in groups.iter().zip(lengths).zip(&correct[samples]) {
+                let is_enforced = scratch.groups[group as usize].enforced;
+                kept.push(!is_enforced || length <= limit.whole);
+                excess.add(length, limit, correct);
             }
-            None => scratch
-                .groups
-                .iter_mut()
-                .for_each(|g| g.has_signal = g.had_signal),
         }
 
-        let tokens_over = over
-            .iter()
-            .zip(correct)
-            .filter(|&(over, &ok)| ok && *over > 0.0);
+        let mut shaped = vec![S::default(); scores.len()];
+        scores.read(0, &mut shaped);
+        scratch.note_signal(groups, &shaped, |group| &mut group.had_signal);
+        if is_penalty {
+            for (score, &kept) in shaped.iter_mut().zip(&kept) {
+                *score = match self.penalty {
+                    Penalty::CapAtZero if !kept => score.capped_at_zero(),
+                    Penalty::CapAtZero => *score,
+                    Penalty::Zero => score.masked(kept),
+                };
+            }
+        }
+        scratch.note_signal(groups, &shaped, |group| &mut group.has_signal);
+
         let metrics = Metrics {
             length_penalty_phase: is_penalty,
             kept_ratio: share(kept.iter().filter(|kept| **kept).count(), kept.len()),
-            tokens_over_budget: tokens_over
-                .map(|(over, _)| over)
-                .fold(0.0, std::ops::Add::add),
+            tokens_over_budget: excess.tokens(),
             ..scratch.metrics()
         };
-        let of = |f: fn(&Group) -> f64| {
-            samples
-                .iter()
-                .map(|&g| f(&scratch.groups[g as usize]))
-                .collect()
+        let of_samples = || {
+            let groups = groups.of_samples().iter();
+            groups.map(|&group| &scratch.groups[group as usize])
         };
         Shaped {
-            scores: shaped,
-            has_signal: samples
-                .iter()
-                .map(|&g| scratch.groups[g as usize].has_signal)
-                .collect(),
-            group_accuracy: of(Group::accuracy),
+            scores: is_penalty.then_some(shaped),
+            has_signal: of_samples().map(|group| group.has_signal).collect(),
+            group_accuracy: of_samples().map(|group| group.accuracy).collect(),
             kept,
             metrics,
         }

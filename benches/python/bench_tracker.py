@@ -1,18 +1,16 @@
 """Whole calls of the drop-in beside the reference formula and NumPy's best, in one run.
 
-    python benches/python/bench_tracker.py [--json PATH] [--rounds N] [--quick]
+    python benches/python/bench_tracker.py [--docs] [--rounds N] [--quick]
 
-Each figure is the fastest call, with 64 batches in rotation: what else runs on the
-machine can only add to it. A batch with fresh names is made anew before each call,
+Each figure is the CPU time of the fastest call, with 64 batches in rotation: so what else
+runs on the machine shows least. A batch with fresh names is made anew before each call,
 outside the time taken.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -22,13 +20,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import toggle_rs
+from docs import fill
+from machine import machine
 from numpy_forms import BlockedTracker, HistogramTracker, Make
 from toggle_rs import ExactQuantile, ToggleBudgetTracker
+from tracker_report import tables
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
 from oracle import ReferenceTracker
 
+PROJECT = Path(__file__).parents[2]
 GROUP = 8
 BATCHES = 64
 SETTINGS = (1, 0.5, 80.0, 0)
@@ -96,9 +97,9 @@ def time_calls(
             tracker = make()
             for i in range(calls):
                 scores, lengths, names = refreshed(batches[(turn * calls + i) % BATCHES], form)
-                start = time.perf_counter()
+                start = time.thread_time()
                 tracker.maybe_apply(1, scores, lengths, names, GROUP, 1.0)
-                times[name].append(time.perf_counter() - start)
+                times[name].append(time.thread_time() - start)
     return {name: min(values) for name, values in times.items()}
 
 
@@ -204,37 +205,20 @@ def bench_update(rounds: int) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(20 * rounds):
         for name, call in calls.items():
-            start = time.perf_counter()
+            start = time.thread_time()
             for block in blocks:
                 call(block)
-            times[name].append((time.perf_counter() - start) / (BATCHES * 4096) * 1e9)
+            times[name].append((time.thread_time() - start) / (BATCHES * 4096) * 1e9)
     for name, values in times.items():
         result[name] = min(values)
         print(f"{name:<22} {result[name]:6.2f} ns a value")
     return result
 
 
-def machine() -> dict[str, str]:
-    """Where and with what it ran."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        models = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        cpu = models[0].split(":")[1].strip() if models else cpu
-    return {
-        "date": dt.datetime.now(dt.timezone.utc).date().isoformat(),
-        "cpu": cpu,
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "toggle-rs": toggle_rs.__version__,
-    }
-
-
 def main() -> None:
     """Runs all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--docs", action="store_true", help="into docs/tracker.json and README.md")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--quick", action="store_true", help="the slow reference at 128 only")
     options = parser.parse_args()
@@ -246,8 +230,9 @@ def main() -> None:
     report["history"] = bench_history(options.rounds)
     print("\nA penalty step, K = 8, at 10^4 lengths of history")
     report["steps"] = bench_steps(options.rounds, options.quick)
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    if options.docs:
+        (PROJECT / "docs" / "tracker.json").write_text(json.dumps(report, indent=1) + "\n")
+        fill(PROJECT / "README.md", tables(report))
 
 
 if __name__ == "__main__":

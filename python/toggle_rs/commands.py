@@ -16,7 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from . import ToggleBudgetTracker, TraceError, __version__, read_traces
-from .replay import ReplayError
+from .replay import ReplayError, estimator_of
 from .replay import replay as replay_rollouts
 from .tables import tables
 
@@ -100,6 +100,16 @@ def replay(  # noqa: PLR0913  (one argument for each option)
             help="Reward of a correct response. open-instruct's own default is 10.",
         ),
     ] = 1.0,
+    estimator: Annotated[
+        str,
+        typer.Option(
+            "--estimator",
+            metavar="KIND",
+            help="What keeps the percentile. exact: all lengths; p2, gk: sketches of all of them, "
+            "P² or Greenwald-Khanna; window:N: the last N lengths of a dataset; decay:H: all, the "
+            "weight of a length halving every H steps.",
+        ),
+    ] = "exact",
     json_path: Annotated[
         Path | None,
         typer.Option("--json", metavar="PATH", help="Write steps and datasets as JSON."),
@@ -115,7 +125,9 @@ def replay(  # noqa: PLR0913  (one argument for each option)
 ) -> None:
     """Show what Toggle would have done to a run, from its logged rollouts."""
     try:
-        tracker = ToggleBudgetTracker(m, lambda_, percentile, warmup)
+        tracker = ToggleBudgetTracker(
+            m, lambda_, percentile, warmup, estimator=estimator_of(estimator)
+        )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     report = _report_module() if png_path or report_path else None
@@ -129,7 +141,9 @@ def replay(  # noqa: PLR0913  (one argument for each option)
     for warning in result.warnings:
         typer.echo(f"toggle-rs: warning: {warning}", err=True)
     _show(result, _heading(rollouts, result, len(files)))
-    settings = f"m = {m}, λ = {lambda_:g}, percentile = {percentile:g}, warm-up = {warmup}"
+    settings = (
+        f"m = {m}, λ = {lambda_:g}, percentile = {percentile:g}, warm-up = {warmup}, {estimator}"
+    )
     try:
         if json_path:
             json_path.write_text(json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n")

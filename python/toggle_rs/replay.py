@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
+
+from . import DecayQuantile, WindowQuantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +22,32 @@ PERCENTILES: Final = (10, 50, 80, 90, 100)
 """Percentiles of the lengths of correct responses that a summary gives."""
 
 _BUDGET: Final = "toggle/budget/"
+
+_Name: TypeAlias = Literal["exact", "p2", "gk"]
+_NAMES: Final[tuple[_Name, ...]] = ("exact", "p2", "gk")
+
+
+def estimator_of(text: str) -> _Name | WindowQuantile | DecayQuantile:
+    """The argument `estimator` of a tracker, from "exact", "p2", "gk", "window:N" or "decay:H".
+
+    Args:
+        text: `N` is a number of lengths, `H` a half-life in training steps.
+
+    Raises:
+        ValueError: It is none of these, or its number is out of range.
+    """
+    for plain in _NAMES:
+        if text == plain:
+            return plain
+    kind, _, number = text.partition(":")
+    try:
+        if kind == "window":
+            return WindowQuantile(int(number))
+        if kind == "decay":
+            return DecayQuantile(float(number))
+    except ValueError as error:
+        raise ValueError(f"estimator: got {text!r}: {error}") from error
+    raise ValueError(f"estimator: got {text!r}, expected exact, p2, gk, window:N or decay:H")
 
 
 class ReplayError(ValueError):

@@ -23,8 +23,8 @@ pub(super) trait Stored: Element + Copy {
     /// What NumPy computes in when it divides by a number of this width.
     fn divides_in_f32(by: &MaxScore) -> bool;
     fn from_raw(raw: Self::Raw) -> Self;
-    /// As an id, the same for equal integers.
-    fn to_id(self) -> i128;
+    /// As an id, the same for equal integers only.
+    fn to_id(self) -> u64;
     /// As a length, where it is an integer `>= 0`.
     fn to_length(self) -> Option<u64>;
 }
@@ -42,10 +42,10 @@ macro_rules! stored {
                 $from_raw
             }
             #[inline]
-            #[allow(clippy::cast_possible_truncation, clippy::cast_lossless,
-                reason = "asked of integers only, which all fit")]
-            fn to_id(self) -> i128 {
-                self as i128
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_lossless,
+                reason = "asked of integers only, of which none is wider")]
+            fn to_id(self) -> u64 {
+                self as u64
             }
             #[inline]
             fn to_length(self) -> Option<u64> {
@@ -114,6 +114,19 @@ impl<'py> Array<'py> {
         readable.then(|| (dtype.kind(), dtype.itemsize()))
     }
 
+    pub fn kind(&self) -> u8 {
+        self.array.dtype().kind()
+    }
+
+    /// Bytes of an element.
+    pub fn itemsize(&self) -> usize {
+        self.array.dtype().itemsize()
+    }
+
+    pub fn as_any(&self) -> &Bound<'py, PyAny> {
+        self.array.as_any()
+    }
+
     pub fn to_list(&self) -> PyResult<Bound<'py, PyList>> {
         Ok(self.array.call_method0("tolist")?.cast_into()?)
     }
@@ -152,6 +165,19 @@ impl<'py> Array<'py> {
             expected: format!("{expected}{remedy}"),
         }
     }
+}
+
+/// Whether an argument is one value per sample rather than one for all.
+pub(super) fn is_sequence(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if let Ok(ndim) = object.getattr("ndim") {
+        return Ok(!ndim.eq(0)?);
+    }
+    for name in ["__len__", "__array__", "__dlpack__"] {
+        if object.hasattr(name)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn to_array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {

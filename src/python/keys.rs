@@ -2,15 +2,13 @@
 
 use std::ops::Range;
 
-use numpy::{PyArray1, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::arrays::{Array, address_at, object_at};
 use super::errors::wrong_type;
+use super::objects::Objects;
 use crate::Error;
-use crate::keys::{DatasetKey, KeyRef, KeySource, Run, push_run};
+use crate::keys::{DatasetKey, KeyRef, KeySource, Run};
 
 /// An argument with one key per sample.
 ///
@@ -18,40 +16,14 @@ use crate::keys::{DatasetKey, KeyRef, KeySource, Run, push_run};
 /// of the tracker, while a call is under way.
 pub(super) struct PyKeys<'py> {
     argument: &'static str,
-    keys: Keys<'py>,
-}
-
-enum Keys<'py> {
-    List(Bound<'py, PyList>),
-    Tuple(Bound<'py, PyTuple>),
-    Array(Bound<'py, PyArray1<Py<PyAny>>>),
+    keys: Objects<'py>,
 }
 
 impl<'py> PyKeys<'py> {
     pub fn new(argument: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
         const KEYS: &str = "a list, tuple or 1-D NumPy array with one key per sample";
-        let keys = if let Ok(list) = object.cast::<PyList>() {
-            Keys::List(list.clone())
-        } else if let Ok(tuple) = object.cast::<PyTuple>() {
-            Keys::Tuple(tuple.clone())
-        } else if object.cast::<PyUntypedArray>().is_ok() {
-            match object.cast::<PyArray1<Py<PyAny>>>() {
-                Ok(array) => Keys::Array(array.clone()),
-                // An array of str: NumPy makes the objects.
-                Err(_) => Keys::List(Array::new(argument, object)?.to_list()?),
-            }
-        } else {
-            return Err(wrong_type(argument, None, object, KEYS));
-        };
+        let keys = Objects::new(argument, object, KEYS)?;
         Ok(Self { argument, keys })
-    }
-
-    fn get(&self, index: usize) -> PyResult<Bound<'py, PyAny>> {
-        match &self.keys {
-            Keys::List(list) => list.get_item(index),
-            Keys::Tuple(tuple) => tuple.get_item(index),
-            Keys::Array(array) => Ok(object_at(array, index)),
-        }
     }
 }
 
@@ -59,83 +31,21 @@ impl KeySource for PyKeys<'_> {
     type Error = Refusal;
 
     fn len(&self) -> usize {
-        match &self.keys {
-            Keys::List(list) => list.len(),
-            Keys::Tuple(tuple) => tuple.len(),
-            Keys::Array(array) => array.len(),
-        }
+        self.keys.len()
     }
 
-    #[allow(
-        unsafe_code,
-        reason = "counting references would take longer than all else"
-    )]
     fn read(
-        &self,
-        samples: Range<usize>,
-        id: impl FnMut(KeyRef<'_>) -> u32,
-        runs: &mut Vec<Run>,
-    ) -> Result<(), Refusal> {
-        #[allow(clippy::cast_possible_wrap, reason = "an index of a sequence")]
-        match &self.keys {
-            // SAFETY: the sequence is alive, the GIL is held, and it has not
-            // changed since its length was compared with the batch's.
-            Keys::List(list) => self.scan(samples, id, runs, |index| unsafe {
-                ffi::PyList_GetItem(list.as_ptr(), index as isize)
-            }),
-            // SAFETY: as above.
-            Keys::Tuple(tuple) => self.scan(samples, id, runs, |index| unsafe {
-                ffi::PyTuple_GetItem(tuple.as_ptr(), index as isize)
-            }),
-            Keys::Array(array) => self.scan(samples, id, runs, |index| address_at(array, index)),
-        }
-    }
-}
-
-impl PyKeys<'_> {
-    /// Reads keys, given where the object of each sample lies; null for none.
-    #[inline]
-    fn scan(
         &self,
         samples: Range<usize>,
         mut id: impl FnMut(KeyRef<'_>) -> u32,
         runs: &mut Vec<Run>,
-        address: impl Fn(usize) -> *mut ffi::PyObject,
     ) -> Result<(), Refusal> {
-        // The sequence keeps its objects alive, so within this call one address
-        // is one key; the responses to a prompt usually share the object.
-        const SLOTS: usize = 256;
-        let mut recent = [(std::ptr::null_mut(), 0); SLOTS];
-        let mut at = samples.start;
-        while at < samples.end {
-            let object = address(at);
-            let mut next = at + 1;
-            while next < samples.end && address(next) == object {
-                next += 1;
-            }
-            // Objects are 16 bytes apart at least; those made together, by a few
-            // times that.
-            let address = object as usize / 16;
-            let known = &mut recent[(address ^ (address / SLOTS)) % SLOTS];
-            if known.0 != object || object.is_null() {
-                let key = self.get(at).map_err(|_| Refusal::Key(at, Flaw::Kind))?;
-                let number = read_key(&key, &mut id).map_err(|flaw| Refusal::Key(at, flaw))?;
-                *known = (object, number);
-            }
-            #[allow(
-                clippy::cast_possible_truncation,
-                reason = "a batch has less than 2^32 samples"
-            )]
-            push_run(
-                runs,
-                Run {
-                    id: known.1,
-                    len: (next - at) as u32,
-                },
-            );
-            at = next;
-        }
-        Ok(())
+        let number = |sample| {
+            let key = self.keys.get(sample);
+            let key = key.map_err(|_| Refusal::Key(sample, Flaw::Kind))?;
+            read_key(&key, &mut id).map_err(|flaw| Refusal::Key(sample, flaw))
+        };
+        self.keys.read(samples, number, runs)
     }
 }
 
@@ -165,7 +75,7 @@ impl Refusal {
     pub fn explain(self, keys: &PyKeys<'_>) -> PyErr {
         match self {
             Self::Core(error) => error.into(),
-            Self::Key(index, flaw) => match keys.get(index) {
+            Self::Key(index, flaw) => match keys.keys.get(index) {
                 Ok(object) => flaw.explain(keys.argument, Some(index), &object),
                 Err(error) => error,
             },

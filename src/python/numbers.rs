@@ -154,7 +154,7 @@ pub(super) fn length(
 }
 
 /// The object as a message shows it.
-fn text(object: &Bound<'_, PyAny>) -> String {
+pub(super) fn text(object: &Bound<'_, PyAny>) -> String {
     // An int of more than 4,300 digits has no decimal repr.
     object
         .str()

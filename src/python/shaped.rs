@@ -107,10 +107,13 @@ impl Untyped {
         }
     }
 
-    pub fn into_python(self, scores: &Bound<'_, PyAny>) -> PyResult<Shaped> {
+    pub fn into_python<'py>(
+        self,
+        scores: &Bound<'py, PyAny>,
+        like: &Like<'py>,
+    ) -> PyResult<Shaped> {
         let py = scores.py();
-        let like = Like::of(scores)?;
-        let array = |array: Bound<'_, PyAny>| like.convert(array).map(Bound::unbind);
+        let array = |array: Bound<'py, PyAny>| like.convert(array).map(Bound::unbind);
         Ok(Shaped {
             scores: match self.scores {
                 Some(shaped) => array(shaped.into_array(py))?,

@@ -10,7 +10,9 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
 use super::arrays::{Array, Scores, with_scores};
-use super::batch::{correct_mask, groups_of};
+use super::batch::correct_mask;
+use super::convert::Like;
+use super::groups::groups_of;
 use super::keys::{PyKeys, Refusal, key_dict, with_key};
 use super::lengths::LengthArgument;
 use super::numbers::{self, Given};
@@ -509,8 +511,9 @@ impl Toggle {
         let datasets = PyKeys::new("datasets", call.datasets)?;
         let lengths = LengthArgument::new("lengths", call.lengths)?;
         // A warning may be an error to the user: it comes before any change.
-        let warnings = self.lock(py).advise(step, &groups);
-        for warning in warnings {
+        let like = Like::of(scores)?;
+        let advise = || self.lock(py).advise(step, &groups);
+        while let Some(warning) = advise() {
             let text = CString::new(warning)?;
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
         }
@@ -532,6 +535,6 @@ impl Toggle {
         };
         let shaped = shape(&mut self.lock(py));
         let shaped = shaped.map_err(|refusal: Refusal| refusal.explain(&datasets))?;
-        shaped.into_python(scores)
+        shaped.into_python(scores, &like)
     }
 }

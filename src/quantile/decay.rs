@@ -166,9 +166,9 @@ impl DecayQuantile {
         if is_sound {
             new.advance_to(newest);
             let mut histogram = Builder::default();
-            weights
-                .iter()
-                .for_each(|&(value, weight)| histogram.push(value, weight));
+            for &(value, weight) in weights {
+                histogram.push(value, weight);
+            }
             new.histogram = histogram.finish();
             // No value weighs more than the newest one.
             if new.histogram.total() <= count as f64 * new.weight * (1.0 + NEAR) {

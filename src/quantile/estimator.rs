@@ -161,6 +161,15 @@ impl Estimator {
         each!(self, inner => inner.count())
     }
 
+    /// [`Self::count`] once `more` lengths are recorded.
+    pub(crate) fn count_with(&self, more: u64) -> u64 {
+        let all = self.count().saturating_add(more);
+        match self {
+            Self::Window(window) => all.min(window.window() as u64),
+            _ => all,
+        }
+    }
+
     /// See [`Quantile::percentile`].
     ///
     /// # Errors

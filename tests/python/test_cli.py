@@ -16,7 +16,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import toggle_rs
+from toggle_rs import ToggleBudgetTracker, WindowQuantile, read_traces
 from toggle_rs.commands import app
+from toggle_rs.replay import replay
 
 PROJECT = Path(__file__).parents[2]
 SAMPLE = [str(path) for path in sorted((PROJECT / "examples").glob("rollouts_*.jsonl.gz"))]
@@ -75,6 +77,15 @@ def test_names_of_any_kind_and_number_are_drawn(tmp_path: Path) -> None:
     assert "[red]" in result.stdout
 
 
+def test_the_estimator_keeps_the_budgets_and_is_named(tmp_path: Path) -> None:
+    path, page = tmp_path / "replay.json", tmp_path / "report.html"
+    options = ["--estimator", "window:300", "--json", path, "--report", page]
+    assert run("replay", *SAMPLE, *OPTIONS, *options).exit_code == 0
+    tracker = ToggleBudgetTracker(5, 0.5, 80, 5, estimator=WindowQuantile(300))
+    assert json.loads(path.read_text()) == replay(read_traces(SAMPLE), tracker).to_json()
+    assert "warm-up = 5, window:300" in page.read_text()
+
+
 def test_the_version() -> None:
     result = run("--version")
     assert (result.exit_code, result.stdout) == (0, f"toggle-rs {toggle_rs.__version__}\n")
@@ -105,6 +116,9 @@ def test_help(arguments: list[str]) -> None:
         ["--max-score", "-1"],
         ["--max-score", "nan"],
         ["--max-score", "inf"],
+        ["--estimator", "nope"],
+        ["--estimator", "window:0"],
+        ["--estimator", "decay:nan"],
         ["--nothing"],
     ],
 )

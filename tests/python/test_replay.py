@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
+import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle import ReferenceTracker, key_of
-from toggle_rs import ToggleBudgetTracker, read_traces
-from toggle_rs.replay import Replay, ReplayError, replay
+from rollouts import REAL
+from toggle_rs import P2Quantile, ToggleBudgetTracker, read_traces
+from toggle_rs.replay import Replay, ReplayError, estimator_of, replay
 
 PROJECT = Path(__file__).parents[2]
 SAMPLE = sorted((PROJECT / "examples").glob("rollouts_*.jsonl.gz"))
-REAL = sorted((PROJECT / "../shared/data").glob("*.jsonl.gz"))
 
 Row = dict[str, Any]
 Settings = tuple[int, float, float, int]
@@ -36,6 +38,11 @@ def row(step: int, prompt: int, sample: int, length: int = 3, **fields: Any) -> 
         "reward": 1.0,
         "dataset": "math",
     } | fields
+
+
+def lines_of(files: list[Path]) -> list[Row]:
+    lines = (line for path in files for line in gzip.decompress(path.read_bytes()).splitlines())
+    return [json.loads(line) for line in lines]
 
 
 def play(rows: list[Row], settings: Settings, max_score: float = 1.0) -> Replay:
@@ -125,11 +132,9 @@ def check(result: Replay, rows: list[Row], settings: Settings, max_score: float)
     ],
 )
 def test_a_replay_equals_the_reference(files: list[Path], settings: Settings) -> None:
-    lines = (line for path in files for line in gzip.decompress(path.read_bytes()).splitlines())
-    rows = [json.loads(line) for line in lines]
     result = replay(read_traces(files), ToggleBudgetTracker(*settings))
     assert result.warnings == []
-    check(result, rows, settings, 1.0)
+    check(result, lines_of(files), settings, 1.0)
 
 
 @given(st.data())
@@ -157,6 +162,74 @@ def test_any_replay_equals_the_reference(data: st.DataObject) -> None:
     )
     shuffled = data.draw(st.permutations(rows))
     check(play(shuffled, settings, max_score), rows, settings, max_score)
+
+
+def p2(lengths: list[int], _: list[int]) -> list[float | None]:
+    sketch = P2Quantile(0.8)
+    sketch.update(lengths)
+    return [sketch.quantile(0.8)]
+
+
+def gk(lengths: list[int], _: list[int]) -> list[int]:
+    rank, error = math.ceil(0.8 * len(lengths)), int(0.001 * len(lengths))
+    return sorted(lengths)[rank - 1 - error : rank + error]
+
+
+def decay(lengths: list[int], steps: list[int]) -> list[np.float64]:
+    weights = 2.0 ** np.array(steps)
+    return [np.percentile(lengths, 80, weights=weights, method="inverted_cdf")]
+
+
+# From the lengths of a dataset, and the steps at which they came, to its right budgets.
+BUDGETS: dict[str, Callable[[list[int], list[int]], Any]] = {
+    "exact": lambda lengths, _: [np.percentile(lengths, 80)],
+    "p2": p2,
+    "gk": gk,
+    "window:300": lambda lengths, _: [np.percentile(lengths[-300:], 80)],
+    "decay:1": decay,
+}
+
+
+@pytest.mark.parametrize("estimator", BUDGETS)
+def test_each_estimator_keeps_the_budgets(estimator: str) -> None:
+    tracker = ToggleBudgetTracker(5, 0.5, 80.0, 5, estimator=estimator_of(estimator))
+    rows = lines_of(SAMPLE)
+    result = replay(read_traces(SAMPLE), tracker)
+    seen: dict[str, tuple[list[int], list[int]]] = {}
+    compared = 0
+    for got, (step, batch) in zip(result.steps, steps_of(rows), strict=True):
+        for one in batch:
+            lengths, steps = seen.setdefault("|".join(key_of(one["dataset"])), ([], []))
+            if one["reward"] >= 1:
+                lengths.append(len(one["response_tokens"]))
+                steps.append(step)
+        for name, budget in got.budgets.items():
+            assert budget in BUDGETS[estimator](*seen[name])
+            compared += 1
+    assert compared > 100
+    exact = replay(read_traces(SAMPLE), ToggleBudgetTracker(5, 0.5, 80.0, 5))
+    assert (result.to_json() == exact.to_json()) == (estimator == "exact")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nope", "expected exact, p2, gk, window:N or decay:H"),
+        ("", "expected exact, p2, gk, window:N or decay:H"),
+        ("p2:0.5", "expected exact, p2, gk, window:N or decay:H"),
+        ("window", "invalid literal"),
+        ("window:2.5", "invalid literal"),
+        ("window:0", "window: got 0, expected an integer"),
+        ("window:-1", "window: got -1, expected an integer"),
+        (f"window:{2**64}", "window: got 18446744073709551616, expected an integer"),
+        ("decay:", "could not convert string to float"),
+        ("decay:0", "half_life: got 0, expected a finite number"),
+        ("decay:nan", "half_life: got NaN, expected a finite number"),
+    ],
+)
+def test_an_estimator_that_is_none(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^estimator: got '{re.escape(text)}'.*{message}"):
+        estimator_of(text)
 
 
 def test_groups_of_uneven_size_are_an_error_that_names_step_and_sizes() -> None:

@@ -6,9 +6,11 @@
     reason = "the oracle is in f64, as NumPy; answers are equal to the last bit"
 )]
 
+mod lengths;
 mod oracle;
 
-use oracle::{batch, cases, inverted_cdf, lengths};
+use lengths::{batch, cases, lengths};
+use oracle::decay::{check_nearly, inverted_cdf, weight};
 use proptest::prelude::*;
 use toggle_rs::quantile::{DecayQuantile, MAX_LENGTH, Merge, Quantile, Rank};
 
@@ -21,7 +23,7 @@ fn samples(batches: &[(u64, Vec<u64>)], half_life: f64) -> Vec<(u64, f64)> {
         .max();
     let of = |(tick, values): &(u64, Vec<u64>)| {
         let age = newest.unwrap_or(0).saturating_sub(*tick);
-        let weight = (-(age as f64) / half_life).exp2();
+        let weight = weight(age, half_life);
         values
             .iter()
             .map(|&value| (value, weight))
@@ -50,38 +52,6 @@ fn at_ticks(gaps: impl Strategy<Value = u64>) -> impl Strategy<Value = Vec<(u64,
             .zip(batches.iter().map(|batch| batch.1.clone()))
             .collect()
     })
-}
-
-/// The answer must have the share that its rule asks for, but for rounding.
-fn check_nearly(decay: &DecayQuantile, samples: &[(u64, f64)], q: f64) {
-    let total: f64 = samples.iter().map(|sample| sample.1).sum();
-    let share = |limit: f64, or_equal: bool| {
-        let below = |value: f64| value < limit || (or_equal && value == limit);
-        samples
-            .iter()
-            .filter(|s| below(s.0 as f64))
-            .map(|s| s.1)
-            .sum::<f64>()
-            / total
-    };
-    let Some(answer) = decay.quantile(q).unwrap() else {
-        assert!(samples.is_empty());
-        return;
-    };
-    assert!(samples.iter().any(|sample| sample.0 as f64 == answer));
-    assert!(
-        share(answer, true) >= q - 1e-9,
-        "q = {q}: {answer} is too small"
-    );
-    assert!(
-        share(answer, false) < q + 1e-9,
-        "q = {q}: {answer} is too large"
-    );
-    let rank = decay.rank(answer).unwrap().unwrap();
-    assert!(
-        (rank - share(answer, true)).abs() < 1e-9,
-        "rank {rank} of {answer}"
-    );
 }
 
 /// Two that saw the same values in another order. What weighs 2^-1000 may be
@@ -283,7 +253,10 @@ fn memory_follows_the_distinct_values() {
         .unwrap();
     assert!(key.nbytes() <= 350, "{} bytes for 16 values", key.nbytes());
     let mut scattered = DecayQuantile::new(10.0).unwrap();
-    let values: Vec<u64> = oracle::random(4).map(|n| n >> 11).take(1_000_000).collect();
+    let values: Vec<u64> = lengths::random(4)
+        .map(|n| n >> 11)
+        .take(1_000_000)
+        .collect();
     scattered.update(&values).unwrap();
     assert!(scattered.nbytes() < 24_000_000, "{}", scattered.nbytes());
 }

@@ -8,44 +8,13 @@
     reason = "the oracle is in f64, as NumPy; answers are equal to the last bit"
 )]
 
+mod lengths;
 mod oracle;
 
-use std::collections::BTreeMap;
-
-use oracle::{cases, dense, length, lengths, linear, random};
+use lengths::{cases, dense, length, lengths, random};
+use oracle::exact::{Counts, check};
 use proptest::prelude::*;
 use toggle_rs::quantile::{ExactQuantile, MAX_LENGTH, Merge, Quantile, Rank};
-
-fn quantile(counts: &BTreeMap<u64, u64>, q: f64) -> Option<f64> {
-    linear(counts.values().sum(), q, |rank| {
-        let mut through = 0;
-        let entry = counts.iter().find(|entry| {
-            through += entry.1;
-            through > rank
-        });
-        *entry.unwrap().0
-    })
-}
-
-fn check(exact: &ExactQuantile, counts: &BTreeMap<u64, u64>, qs: &[f64]) {
-    let n: u64 = counts.values().sum();
-    assert_eq!(exact.count(), n);
-    assert_eq!(exact.min(), counts.keys().next().copied());
-    assert_eq!(exact.max(), counts.keys().next_back().copied());
-    assert!(exact.counts().eq(counts.iter().map(|(&v, &c)| (v, c))));
-    for &q in qs.iter().chain(&[0.0, 0.5, 0.8, 1.0]) {
-        assert_eq!(exact.quantile(q).unwrap(), quantile(counts, q), "q = {q}");
-    }
-    let probes = counts
-        .keys()
-        .step_by(counts.len() / 8 + 1)
-        .flat_map(|&v| [v, v + 1]);
-    for value in probes.chain([0, 511, 512, MAX_LENGTH]) {
-        let through: u64 = counts.range(..=value).map(|(_, c)| c).sum();
-        let rank = (n > 0).then(|| through as f64 / n as f64);
-        assert_eq!(exact.rank(value as f64).unwrap(), rank, "value = {value}");
-    }
-}
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -78,7 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn apply(step: &Step, exact: &mut ExactQuantile, counts: &mut BTreeMap<u64, u64>) {
+fn apply(step: &Step, exact: &mut ExactQuantile, counts: &mut Counts) {
     match step {
         Step::Batch(values) => {
             exact.update(values).unwrap();
@@ -123,7 +92,7 @@ proptest! {
         qs in prop::collection::vec(0.0..=1.0f64, 4),
     ) {
         let mut exact = ExactQuantile::new();
-        let mut counts = BTreeMap::new();
+        let mut counts = Counts::new();
         for step in &steps {
             apply(step, &mut exact, &mut counts);
             check(&exact, &counts, &qs);
@@ -145,10 +114,10 @@ proptest! {
         parts in prop::collection::vec(prop::collection::vec(step(), 0..3), 2..5),
         qs in prop::collection::vec(0.0..=1.0f64, 4),
     ) {
-        let mut counts = BTreeMap::new();
+        let mut counts = Counts::new();
         let mut merged: Vec<ExactQuantile> = Vec::new();
         for part in &parts {
-            let mut own = BTreeMap::new();
+            let mut own = Counts::new();
             let mut exact = ExactQuantile::new();
             for step in part {
                 apply(step, &mut exact, &mut own);

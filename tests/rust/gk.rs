@@ -8,8 +8,10 @@
     reason = "small counts, exact results"
 )]
 
+mod oracle;
 mod streams;
 
+use oracle::gk::{Sorted, tuple_bound, widest_gap};
 use proptest::prelude::*;
 use streams::{batches, stream};
 use toggle_rs::Error;
@@ -21,95 +23,20 @@ fn gk(epsilon: f64, values: &[f64]) -> GkQuantile {
     sketch
 }
 
-fn sorted(values: &[f64]) -> Vec<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted
-}
-
-fn rank_of(q: f64, n: usize) -> usize {
-    ((q * n as f64).ceil() as usize).clamp(1, n)
-}
-
-/// How far the rank `rank` is from those that `value` has among sorted values.
-fn rank_error(sorted: &[f64], rank: usize, value: f64) -> usize {
-    let first = sorted.partition_point(|&x| x < value) + 1;
-    let last = sorted.partition_point(|&x| x <= value);
-    assert!(first <= last, "{value} was never recorded");
-    first.saturating_sub(rank).max(rank.saturating_sub(last))
-}
-
-/// The most tuples that the paper proves for one stream; below 2 epsilon n = 2
-/// nothing can be left out.
-fn tuple_bound(epsilon: f64, n: usize) -> f64 {
-    5.5 / epsilon * (2.0 * epsilon * n as f64).log2().max(1.0)
-}
-
-/// Checks every promise about the answers: `values` is all that it has seen.
 fn check(sketch: &GkQuantile, values: &[f64]) {
-    let (n, epsilon) = (values.len(), sketch.epsilon());
-    let sorted = sorted(values);
-    let before = sketch.clone();
-    assert_eq!(sketch.count(), n as u64);
-    assert_eq!(sketch.min(), sorted.first().copied());
-    assert_eq!(sketch.max(), sorted.last().copied());
-    assert_eq!(sketch.quantile(0.0).unwrap(), sketch.min());
-    assert_eq!(sketch.quantile(1.0).unwrap(), sketch.max());
-    let mut least = f64::NEG_INFINITY;
-    for i in 0..=40 {
-        let q = f64::from(i) / 40.0;
-        let answer = sketch.quantile(q).unwrap().unwrap();
-        assert!(answer >= least, "quantiles fall at {q}");
-        least = answer;
-        let error = rank_error(&sorted, rank_of(q, n), answer);
-        let bound = if (n as f64) < 1.0 / epsilon {
-            0.0
-        } else {
-            epsilon * n as f64
-        };
-        assert!(error as f64 <= bound, "q = {q}: off by {error} of {n}");
-    }
-    let mut least = 0.0;
-    let mut probes = vec![f64::NEG_INFINITY, f64::INFINITY];
-    probes.extend(
-        sorted
-            .iter()
-            .step_by(n / 20 + 1)
-            .flat_map(|&x| [x.next_down(), x]),
-    );
-    probes.sort_by(f64::total_cmp);
-    for value in probes {
-        let through = sorted.partition_point(|&x| x <= value) as f64 / n as f64;
-        let rank = sketch.rank(value).unwrap().unwrap();
-        assert!(
-            (rank - through).abs() <= epsilon,
-            "rank of {value}: {rank}, not {through}"
-        );
-        assert!(rank >= least, "ranks fall at {value}");
-        least = rank;
-    }
-    assert_eq!(least, 1.0);
-    assert_eq!(sketch, &before, "asking changed the state");
+    oracle::gk::check(sketch, &Sorted::new(values));
 }
 
 /// A stream that always falls into the widest gap: as far as one can tell from
 /// the answers, where the sketch knows least.
 fn adversarial(epsilon: f64, n: usize, batch: usize) -> Vec<f64> {
     let mut sketch = GkQuantile::new(epsilon).unwrap();
-    let (mut stream, mut seen) = (Vec::new(), Vec::new());
+    let mut stream = Vec::new();
     let mut new: Vec<f64> = (0..batch).map(|i| i as f64 * 1e9).collect();
     while stream.len() < n {
         sketch.update(&new).unwrap();
         stream.extend_from_slice(&new);
-        seen.extend_from_slice(&new);
-        seen.sort_by(f64::total_cmp);
-        let ranks: Vec<usize> = (0..=32)
-            .filter_map(|i| sketch.quantile(f64::from(i) / 32.0).unwrap())
-            .map(|answer| seen.partition_point(|&x| x < answer))
-            .collect();
-        let gap = ranks.windows(2).max_by_key(|gap| gap[1] - gap[0]).unwrap();
-        let middle = gap[0].midpoint(gap[1]);
-        let (low, high) = (seen[middle], seen[(middle + 1).min(seen.len() - 1)]);
+        let (low, high) = widest_gap(&sketch, &Sorted::new(&stream)).unwrap();
         let step = (high - low) / (batch + 1) as f64;
         new = (1..=batch).map(|i| low + step * i as f64).collect();
     }
@@ -159,7 +86,7 @@ proptest! {
             sketch.update(batch).unwrap();
         }
         check(&sketch, &values);
-        prop_assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len()));
+        prop_assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len() as u64));
         // The same observations, cut otherwise.
         prop_assert_eq!(sketch, gk(epsilon, &values));
     }
@@ -171,7 +98,7 @@ proptest! {
         let values = adversarial(epsilon, n, batch);
         let sketch = gk(epsilon, &values);
         check(&sketch, &values);
-        prop_assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len()));
+        prop_assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len() as u64));
     }
 
     #[test]
@@ -241,7 +168,7 @@ fn long_streams_stay_within_the_bound_on_tuples() {
         for values in [&converging, &adversarial(epsilon, 100_000, 200)] {
             let sketch = gk(epsilon, values);
             check(&sketch, values);
-            assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len()));
+            assert!(sketch.tuples() as f64 <= tuple_bound(epsilon, values.len() as u64));
             let most = sketch.tuples() * 24 + 2 * (8 * 1_000 + 24 * 1_000);
             assert!(sketch.nbytes() <= most, "{}", sketch.nbytes());
         }

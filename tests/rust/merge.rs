@@ -1,9 +1,9 @@
 //! Merging what several processes have observed.
 
-mod oracle;
+mod lengths;
 mod runs;
 
-use oracle::cases;
+use lengths::cases;
 use proptest::prelude::*;
 use toggle_rs::quantile::{DecayQuantile, Estimator, ExactQuantile, WindowQuantile};
 use toggle_rs::snapshot::Snapshot;

@@ -1,51 +1,15 @@
-//! Percentiles as NumPy has them, by sorting; and lengths to ask about.
+//! Streams of lengths, for the estimators that count.
 
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "in f64, as NumPy"
+    reason = "small numbers"
 )]
 
 use proptest::prelude::*;
 use toggle_rs::quantile::MAX_LENGTH;
-
-/// `numpy.quantile`, method "linear", of `n` values, sorted, by their rank; as
-/// its documentation has it.
-pub fn linear(n: u64, q: f64, by_rank: impl Fn(u64) -> u64) -> Option<f64> {
-    let last = n.checked_sub(1)?;
-    let virtual_index = last as f64 * q;
-    if virtual_index >= last as f64 {
-        return Some(by_rank(last) as f64);
-    }
-    let rank = virtual_index.floor();
-    let (low, high) = (by_rank(rank as u64) as f64, by_rank(rank as u64 + 1) as f64);
-    let gamma = virtual_index - rank;
-    Some(if gamma < 0.5 {
-        low + (high - low) * gamma
-    } else {
-        high - (high - low) * (1.0 - gamma)
-    })
-}
-
-/// `numpy.quantile(values, q, weights=weights, method="inverted_cdf")` of
-/// pairs of a value and a weight, in its steps: the running sum, divided by
-/// its last, and the first that is at least q.
-pub fn inverted_cdf(mut samples: Vec<(u64, f64)>, q: f64) -> Option<f64> {
-    samples.sort_by_key(|sample| sample.0);
-    let mut cdf = Vec::new();
-    let mut sum = 0.0;
-    for sample in &samples {
-        sum += sample.1;
-        cdf.push(sum);
-    }
-    let total = *cdf.last()?;
-    // So that q = 0 is not answered by a value without a weight.
-    let share = |sum: f64| if sum == 0.0 { -1.0 } else { sum / total };
-    let index = cdf.partition_point(|&sum| share(sum) < q);
-    Some(samples[index.min(samples.len() - 1)].0 as f64)
-}
 
 /// Lengths near each other, near the limits of blocks, and anywhere.
 pub fn length() -> impl Strategy<Value = u64> {

@@ -1,0 +1,239 @@
+"""Nanoseconds a value of batched updates: our estimators beside those of other packages.
+
+    python benches/python/bench_estimators.py [--docs FOLDER] [--json PATH] [--rounds N]
+
+All take turns in each round, with blocks of 4,096 lengths in the form that each
+takes fastest, made beforehand. Each round feeds the stream to an empty estimator
+and then once more: the second time is what a long run sees. Of each block the
+fastest of all rounds counts, since other work on the machine only adds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from river import stats
+
+from contenders import OURS, PEERS, WINDOW, Contender, gk, kll, listed, one_by_one
+from docs import fill, table
+from errors import in_sample
+from machine import machine
+from streams import STREAMS, Lengths, lognormal
+
+BLOCK = 4096
+BLOCKS = 64
+Q = 0.8
+PERCENTILES = (50, 80, 90, 99)
+SEEDS = 60
+"""Streams over which errors are averaged."""
+DISTRIBUTIONS = ("lognormal", "capped", "constant")
+PEER_PACKAGES = ("crick", "datasketches", "ddsketch", "fastdigest", "river")
+
+
+Nanoseconds = npt.NDArray[np.float64]
+
+
+class Speed(NamedTuple):
+    """Nanoseconds a value."""
+
+    empty: float
+    """Into an empty estimator."""
+    filled: float
+    """Into one that has seen the same values."""
+
+
+class Entry(NamedTuple):
+    """A row of the table."""
+
+    contender: Contender
+    beside: str | None = None
+    """Which of ours does the same work."""
+    blocks: int = BLOCKS
+    """Fewer for what takes one value a call."""
+
+
+def entries() -> list[Entry]:
+    """Ours, then each peer beside the one of ours that does its work."""
+    ours = {contender.name: contender for contender in OURS}
+    peers = {contender.name: contender for contender in PEERS}
+    river = peers.pop("river P2")
+    slow = {"DDSketch(1 %)": 2, "crick(100)": 16}
+    return [
+        *(Entry(contender) for contender in ours.values()),
+        *(Entry(peer, "GKQuantile(0.001)", slow.get(name, BLOCKS)) for name, peer in peers.items()),
+        Entry(river, "P2Quantile", 8),
+        Entry(
+            Contender(
+                f"river RollingQuantile({WINDOW})",
+                lambda q: stats.RollingQuantile(q, WINDOW),
+                listed,
+                one_by_one,
+            ),
+            f"WindowQuantile({WINDOW})",
+            8,
+        ),
+        Entry(
+            replace(
+                ours["P2Quantile"],
+                name="P2Quantile, a value a call",
+                form=listed,
+                feed=one_by_one,
+            ),
+            "P2Quantile",
+            8,
+        ),
+    ]
+
+
+def least(entries: list[Entry], blocks: list[Lengths], rounds: int) -> dict[str, Speed]:
+    """Nanoseconds a value: of each block the least over the rounds, then the mean."""
+    forms = [[entry.contender.form(block) for block in blocks[: entry.blocks]] for entry in entries]
+    best: dict[str, Nanoseconds] = {}
+    for _ in range(rounds):
+        for (contender, *_), formed in zip(entries, forms, strict=True):
+            times = timed(contender, contender.make(Q), formed)
+            best[contender.name] = np.minimum(times, best.get(contender.name, np.inf))
+    return {name: Speed(*times.mean(axis=1).tolist()) for name, times in best.items()}
+
+
+def timed(contender: Contender, sketch: Any, formed: list[Any]) -> Nanoseconds:
+    """Nanoseconds a value of each block, in a pass for each field of `Speed`."""
+    feed, times = contender.feed, []
+    for block in formed * len(Speed._fields):
+        start = time.perf_counter()
+        feed(sketch, block)
+        times.append(time.perf_counter() - start)
+    return np.reshape(times, (len(Speed._fields), -1)) / BLOCK * 1e9
+
+
+def blocks_of(distribution: str) -> list[Lengths]:
+    """A stream in blocks."""
+    values = STREAMS[distribution](np.random.default_rng(1), BLOCKS * BLOCK)
+    return np.split(values, BLOCKS)
+
+
+@cache
+def seeded() -> list[tuple[list[Lengths], Lengths]]:
+    """Lognormal streams in blocks, and sorted."""
+    rngs = (np.random.default_rng([2, seed]) for seed in range(SEEDS))
+    streams = (lognormal(rng, BLOCKS * BLOCK) for rng in rngs)
+    return [(np.split(values, BLOCKS), np.sort(values)) for values in streams]
+
+
+def measured_error(contender: Contender) -> float:
+    """Worst rank error over the percentiles, the mean over seeded streams."""
+    worst = []
+    for blocks, ordered in seeded():
+        sketch = contender.make(Q)
+        for block in blocks:
+            contender.feed(sketch, contender.form(block))
+        answers = ((contender.ask(sketch, p / 100), p / 100) for p in PERCENTILES)
+        worst.append(max(in_sample(ordered, answer, q).rank for answer, q in answers))
+    return float(np.mean(worst))
+
+
+def matched(make: Callable[[float], Contender], size: float, error: float) -> Contender:
+    """The setting whose measured error is this one; the error goes with 1 / `size`."""
+    tried = {}
+    for _ in range(8):
+        contender = make(size)
+        tried[contender.name] = (found := measured_error(contender)), contender
+        if abs(found / error - 1) < 0.03:
+            break
+        size *= found / error
+    return min(tried.values(), key=lambda pair: abs(np.log(pair[0] / error)))[1]
+
+
+def bench_equal_error(rounds: int) -> list[dict[str, Any]]:
+    """GK and KLL set so that they err alike: from our default, then from theirs."""
+    blocks = blocks_of("lognormal")
+    rows = []
+    for fixed, make, size in [
+        (gk(0.001), lambda k: kll(round(k)), 4000.0),
+        (kll(200), lambda inverse: gk(float(f"{1 / inverse:.3g}")), 100.0),
+        (kll(2000), lambda inverse: gk(float(f"{1 / inverse:.3g}")), 1000.0),
+    ]:
+        pair = [fixed, matched(make, size, measured_error(fixed))]
+        speed = least([Entry(contender) for contender in pair], blocks, rounds)
+        for contender in sorted(pair, key=lambda contender: contender.random):
+            error = measured_error(contender)
+            ns = speed[contender.name].filled
+            rows.append({"estimator": contender.name, "rank error": error, "ns": ns})
+            print(f"{contender.name:<24} {error:9.3%}  {ns:6.1f} ns", flush=True)
+    return rows
+
+
+def bench_speed(rounds: int) -> dict[str, dict[str, Speed]]:
+    """Nanoseconds a value, by distribution."""
+    result = {}
+    for distribution in DISTRIBUTIONS:
+        result[distribution] = least(entries(), blocks_of(distribution), rounds)
+        print(f"\n{distribution}")
+        for name, (empty, filled) in result[distribution].items():
+            print(f"{name:<28} {filled:8.1f} ns, from empty {empty:8.1f} ns", flush=True)
+    return result
+
+
+def speed_table(speed: dict[str, dict[str, Speed]]) -> str:
+    """Rows of estimators, columns of distributions: nanoseconds, and how many times ours."""
+
+    def cells(entry: Entry) -> list[str]:
+        result = []
+        for distribution in DISTRIBUTIONS:
+            own = speed[distribution][entry.contender.name].filled
+            result.append(f"{own:.1f}" if own < 100 else f"{own:,.0f}")
+            ours = entry.beside and speed[distribution][entry.beside].filled
+            result.append(f"{own / ours:.1f}" if ours else "")
+        return result
+
+    columns = [cell for name in DISTRIBUTIONS for cell in (name, "times ours")]
+    return table(
+        ["ns a value", "beside", *columns],
+        ([entry.contender.name, entry.beside or "", *cells(entry)] for entry in entries()),
+    )
+
+
+def main() -> None:
+    """Runs all of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docs", type=Path, help="where estimators.md is")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--rounds", type=int, default=20)
+    options = parser.parse_args()
+    where = machine(*PEER_PACKAGES)
+    print(", ".join(f"{key} {value}" for key, value in where.items()))
+    before = os.getloadavg()[0]
+    speed = bench_speed(options.rounds)
+    print("\nAt equal rank error, lognormal")
+    equal = bench_equal_error(options.rounds)
+    load = f"load average {before:.1f} at the start, {os.getloadavg()[0]:.1f} at the end"
+    print(load)
+    if options.json:
+        rows = {
+            distribution: {name: figures._asdict() for name, figures in names.items()}
+            for distribution, names in speed.items()
+        }
+        report = {"machine": where, "load": load, "ns a value": rows, "equal error": equal}
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    if options.docs:
+        cells = ([r["estimator"], f"{r['rank error']:.3%}", f"{r['ns']:.1f}"] for r in equal)
+        texts = {
+            "speed": speed_table(speed),
+            "equal error": table(["", "rank error", "ns a value"], cells),
+            "speed machine": ", ".join([*(f"{k} {v}" for k, v in where.items()), load]),
+        }
+        fill(options.docs / "estimators.md", texts)
+
+
+if __name__ == "__main__":
+    main()

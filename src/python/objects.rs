@@ -1,0 +1,157 @@
+//! One Python object per sample: a list, a tuple, or a NumPy array of objects.
+
+use std::ops::Range;
+
+use numpy::{PyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use super::arrays::{Array, address_at, object_at};
+use super::errors::wrong_type;
+use crate::keys::{Run, push_run};
+
+pub(super) enum Objects<'py> {
+    List(Bound<'py, PyList>),
+    Tuple(Bound<'py, PyTuple>),
+    Array(Bound<'py, PyArray1<Py<PyAny>>>),
+}
+
+impl<'py> Objects<'py> {
+    pub fn new(
+        argument: &'static str,
+        object: &Bound<'py, PyAny>,
+        expected: &str,
+    ) -> PyResult<Self> {
+        if let Ok(list) = object.cast::<PyList>() {
+            Ok(Self::List(list.clone()))
+        } else if let Ok(tuple) = object.cast::<PyTuple>() {
+            Ok(Self::Tuple(tuple.clone()))
+        } else if let Ok(array) = object.cast::<PyArray1<Py<PyAny>>>() {
+            Ok(Self::Array(array.clone()))
+        } else if object.cast::<PyUntypedArray>().is_ok() {
+            // An array of str: NumPy makes the objects.
+            Ok(Self::List(Array::new(argument, object)?.to_list()?))
+        } else {
+            Err(wrong_type(argument, None, object, expected))
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Self::List(list) => list.len(),
+            Self::Tuple(tuple) => tuple.len(),
+            Self::Array(array) => array.len(),
+        }
+    }
+
+    pub fn get(&self, index: usize) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::List(list) => list.get_item(index),
+            Self::Tuple(tuple) => tuple.get_item(index),
+            Self::Array(array) => Ok(object_at(array, index)),
+        }
+    }
+
+    /// Appends the runs of one object among these samples to `runs`, with the
+    /// number that `number` gives to the object of a sample. It is asked once or
+    /// a few times for an object, and must run no Python code.
+    #[allow(
+        unsafe_code,
+        clippy::cast_possible_wrap,
+        reason = "counting references would take longer than all else; an index of a sequence"
+    )]
+    pub fn read<E>(
+        &self,
+        samples: Range<usize>,
+        number: impl FnMut(usize) -> Result<u32, E>,
+        runs: &mut Vec<Run>,
+    ) -> Result<(), E> {
+        // One loop for each kind: which it is would else be asked for each sample.
+        match self {
+            // SAFETY: the sequence is alive, the GIL is held, and the index is
+            // checked.
+            Self::List(list) => scan(samples, number, runs, |index| unsafe {
+                ffi::PyList_GetItem(list.as_ptr(), index as isize)
+            }),
+            // SAFETY: as above.
+            Self::Tuple(tuple) => scan(samples, number, runs, |index| unsafe {
+                ffi::PyTuple_GetItem(tuple.as_ptr(), index as isize)
+            }),
+            Self::Array(array) => scan(samples, number, runs, |index| address_at(array, index)),
+        }
+    }
+
+    /// The bits of the integers that the objects are, all of them plain `int`
+    /// and of at most 64 bits; else `None`.
+    #[allow(
+        unsafe_code,
+        reason = "no safe way tells a plain int from what runs Python code"
+    )]
+    pub fn plain_integers(&self) -> Option<Vec<u64>> {
+        let integer = |sample| {
+            let object = self.get(sample).ok()?;
+            let mut overflow = 0;
+            // SAFETY: the sequence keeps the object alive; reading a plain int
+            // runs no Python code that could change the sequence.
+            let number = unsafe {
+                if ffi::PyLong_CheckExact(object.as_ptr()) == 0 {
+                    return None;
+                }
+                ffi::PyLong_AsLongLongAndOverflow(object.as_ptr(), &raw mut overflow)
+            };
+            (overflow == 0).then_some(number.cast_unsigned())
+        };
+        (0..self.len()).map(integer).collect()
+    }
+}
+
+/// [`Objects::read`], given where the object of each sample lies; null for none.
+#[inline]
+fn scan<E>(
+    samples: Range<usize>,
+    mut number: impl FnMut(usize) -> Result<u32, E>,
+    runs: &mut Vec<Run>,
+    address: impl Fn(usize) -> *mut ffi::PyObject,
+) -> Result<(), E> {
+    // The sequence keeps its objects alive, so within this call one address
+    // is one object; the responses to a prompt usually share it. A table of
+    // cache lines with four addresses each, with room for half the samples.
+    let bits = samples.len().clamp(64, 8192).ilog2() - 3;
+    let mut lines = vec![[(std::ptr::null_mut(), 0); 4]; 1 << bits];
+    let mut at = samples.start;
+    while at < samples.end {
+        let object = address(at);
+        let mut next = at + 1;
+        while next < samples.end && address(next) == object {
+            next += 1;
+        }
+        // The upper bits of a product with the golden ratio: addresses are
+        // multiples of 16, or of whatever size the objects have.
+        let hash = (object as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        #[allow(clippy::cast_possible_truncation, reason = "a few bits are left")]
+        let line = &mut lines[(hash >> (u64::BITS - bits)) as usize];
+        // No early exit: at which of the four it would be is hard to foresee.
+        let is_object = |found, (place, known): (usize, &(*mut ffi::PyObject, u32))| {
+            if known.0 == object { place } else { found }
+        };
+        let place = line.iter().enumerate().fold(usize::MAX, is_object);
+        let id = match line.get(place) {
+            Some(known) if !object.is_null() => known.1,
+            _ => {
+                let new = number(at)?;
+                line.rotate_right(1);
+                line[0] = (object, new);
+                new
+            }
+        };
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "a batch has less than 2^32 samples"
+        )]
+        let len = (next - at) as u32;
+        push_run(runs, Run { id, len });
+        at = next;
+    }
+    Ok(())
+}
