@@ -203,6 +203,8 @@ fn a_refused_call_changes_nothing() {
     assert_eq!(exact, full);
     assert_eq!(exact.quantile(1.0).unwrap(), Some(7.0));
 
+    let one = |value| ExactQuantile::from_counts([(value, 1)]).unwrap();
+    assert_ne!(one(1), one(2), "as many, but not the same");
     assert!(ExactQuantile::from_counts([(2, 1), (2, 1)]).is_err());
     assert!(ExactQuantile::from_counts([(2, 0)]).is_err());
     assert!(ExactQuantile::from_counts([(MAX_LENGTH + 1, 1)]).is_err());
