@@ -99,7 +99,9 @@ impl Budgets {
         for (count, entry) in counts.iter_mut().zip(&self.entries) {
             *count = entry.count_with(*count);
         }
-        let seen = (0..).zip(&counts).map(|(id, &count)| (count > 0).then_some(id));
+        let seen = (0..)
+            .zip(&counts)
+            .map(|(id, &count)| (count > 0).then_some(id));
         let budgets = seen.map(|id| self.next_budget(id?));
         let budgets: Vec<_> = budgets.collect();
         let keys = self.keys.keys().iter().zip(counts).zip(budgets);
