@@ -11,6 +11,11 @@ use toggle_rs::toggle::{Batch, Settings, Toggle};
 const LONGEST: f64 = 32_768.0;
 
 /// One that has observed `each` lengths of each of `keys` keys.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "positive, and cut at the longest"
+)]
 fn observed(keys: usize, each: usize, seed: u64) -> Toggle {
     let settings = Settings::new(5, 0.9, 80.0, Estimator::Exact(ExactQuantile::new()));
     let mut toggle = Toggle::new(settings).unwrap();

@@ -1,9 +1,11 @@
 //! Budgets: for each dataset key the estimator of its correct lengths, when an
 //! observation begins to count, and when a budget is fixed for good.
 
+mod known;
 mod merge;
 mod state;
 
+use self::known::Known;
 use crate::choice::Choice;
 use crate::error::{Error, Result};
 use crate::keys::{DatasetKey, KeyRef, KeyTable};
@@ -115,9 +117,7 @@ pub(crate) struct Budgets {
     /// What was observed at `clock`: it counts from the next step on, so that
     /// no result depends on the order in which a step's groups arrive.
     pending: Vec<(u32, u64)>,
-    /// Budgets with `pending` counted, for the ids in it; derived, made when
-    /// asked for. Ascending by id.
-    next: Option<Vec<(u32, Option<f64>)>>,
+    known: Known,
     /// There may be live keys whose budget should be fixed by now, as parts of
     /// different ages were put together: the next step observed fixes them.
     is_unsettled: bool,
@@ -145,7 +145,7 @@ impl Budgets {
             entries: Vec::new(),
             clock: None,
             pending: Vec::new(),
-            next: None,
+            known: Known::default(),
             is_unsettled: false,
         })
     }
@@ -158,7 +158,7 @@ impl Budgets {
     pub fn set_percentile(&mut self, percentile: f64) -> Result<()> {
         check_percentile(&self.rule.pattern, percentile)?;
         self.rule.percentile = percentile;
-        self.next = None;
+        self.known.forget(self.entries.len());
         Ok(())
     }
 
@@ -175,6 +175,7 @@ impl Budgets {
         let id = self.keys.intern(key);
         if id as usize == self.entries.len() {
             self.entries.push(Entry::Live(self.rule.pattern.clone()));
+            self.known.now.push(f64::INFINITY);
         }
         id
     }
@@ -183,6 +184,7 @@ impl Budgets {
     pub fn truncate(&mut self, len: usize) {
         self.keys.truncate(len);
         self.entries.truncate(len);
+        self.known.now.truncate(len);
     }
 
     pub fn key(&self, id: u32) -> &DatasetKey {
@@ -266,22 +268,20 @@ impl Budgets {
 
     /// Ends a batch of [`Self::record`] calls about these ids.
     pub fn recorded(&mut self, ids: impl Iterator<Item = u32>) {
-        self.next = None;
+        self.known.next = None;
         self.settle();
-        if self.rule.freeze == Freeze::First {
-            for id in ids {
-                fix(
-                    &self.rule,
-                    &mut self.entries[id as usize],
-                    self.clock.unwrap_or(0),
-                );
+        for id in ids {
+            if self.rule.freeze == Freeze::First {
+                let entry = &mut self.entries[id as usize];
+                fix(&self.rule, entry, self.clock.unwrap_or(0));
             }
+            self.known.now[id as usize] = f64::NAN;
         }
     }
 
     /// Records correct lengths that count from the step after the clock's on.
     pub fn record_pending(&mut self, id: u32, lengths: &[u64]) {
-        self.next = None;
+        self.known.next = None;
         self.pending
             .extend(lengths.iter().map(|&length| (id, length)));
     }
@@ -291,15 +291,18 @@ impl Budgets {
         let step = self.clock.unwrap_or(0);
         let ids = self.pending.iter().map(|&(id, _)| id);
         self.check_room(ids, self.pending.len())?;
-        self.next = None;
+        self.known.next = None;
         let mut pending = std::mem::take(&mut self.pending);
-        for (id, lengths) in by_id(&mut pending) {
+        by_id(&mut pending, |id, lengths| {
             let entry = &mut self.entries[id as usize];
-            entry.update(&lengths, step)?;
+            entry.update(lengths, step)?;
             if self.rule.fixes_at(step) {
                 fix(&self.rule, entry, step);
             }
-        }
+            // While its lengths are at hand.
+            self.note_budget(id);
+            Ok(())
+        })?;
         pending.clear();
         self.pending = pending;
         Ok(())
@@ -313,64 +316,6 @@ impl Budgets {
                 fix(&self.rule, entry, step);
             }
         }
-    }
-
-    /// The budget that the clock's own step uses.
-    pub fn budget(&self, id: u32) -> Option<f64> {
-        match self.entries.get(id as usize)? {
-            Entry::Live(estimator) => self.rule.budget(estimator),
-            Entry::Fixed(fixed) => Some(fixed.budget),
-        }
-    }
-
-    /// The budget that steps after the clock's use.
-    pub fn next_budget(&mut self, id: u32) -> Option<f64> {
-        self.prepare_next();
-        self.prepared_next_budget(id)
-    }
-
-    fn prepared_next_budget(&self, id: u32) -> Option<f64> {
-        let next = self.next.as_deref().unwrap_or_default();
-        match next.binary_search_by_key(&id, |&(id, _)| id) {
-            Ok(at) => next[at].1,
-            Err(_) => self.budget(id),
-        }
-    }
-
-    fn prepare_next(&mut self) {
-        if self.next.is_some() {
-            return;
-        }
-        let mut pending = self.pending.clone();
-        let step = self.clock.unwrap_or(0);
-        let next = by_id(&mut pending).map(|(id, lengths)| {
-            let budget = match &mut self.entries[id as usize] {
-                Entry::Live(estimator) => {
-                    estimator.with(&lengths, step, |estimator| self.rule.budget(estimator))
-                }
-                Entry::Fixed(fixed) => Some(fixed.budget),
-            };
-            (id, budget)
-        });
-        let next = next.collect();
-        self.next = Some(next);
-    }
-
-    /// Keys, numbers of correct responses, and the budgets that steps after
-    /// the clock's use; without keys that no correct response came for. In
-    /// order of appearance.
-    pub fn summary(&mut self) -> Vec<(&DatasetKey, u64, Option<f64>)> {
-        self.prepare_next();
-        let mut pending = vec![0; self.entries.len()];
-        for &(id, _) in &self.pending {
-            pending[id as usize] += 1;
-        }
-        let counts = self.entries.iter().zip(pending);
-        let counts = counts.map(|(entry, more)| entry.count_with(more));
-        let keys = (0..).zip(self.keys.keys()).zip(counts);
-        let seen = keys.filter(|&(_, count)| count > 0);
-        seen.map(|((id, key), count)| (key, count, self.prepared_next_budget(id)))
-            .collect()
     }
 
     /// The live estimators with at least one value, pending ones not counted.
@@ -391,6 +336,7 @@ impl Budgets {
             + self.entries.capacity() * size_of::<Entry>()
             + self.entries.iter().map(beside).sum::<usize>()
             + self.pending.capacity() * size_of::<(u32, u64)>()
+            + self.known.nbytes()
     }
 }
 
@@ -450,9 +396,17 @@ fn fix(rule: &Rule, entry: &mut Entry, step: u64) {
     }
 }
 
-/// The lengths of each id, ids and lengths ascending.
-fn by_id(pending: &mut [(u32, u64)]) -> impl Iterator<Item = (u32, Vec<u64>)> {
+/// Hands the lengths of each id to `take`, ids and lengths ascending.
+fn by_id<E>(
+    pending: &mut [(u32, u64)],
+    mut take: impl FnMut(u32, &[u64]) -> Result<(), E>,
+) -> Result<(), E> {
     pending.sort_unstable();
-    let runs = pending.chunk_by(|(a, _), (b, _)| a == b);
-    runs.map(|run| (run[0].0, run.iter().map(|&(_, length)| length).collect()))
+    let mut lengths = Vec::new();
+    for run in pending.chunk_by(|(a, _), (b, _)| a == b) {
+        lengths.clear();
+        lengths.extend(run.iter().map(|&(_, length)| length));
+        take(run[0].0, &lengths)?;
+    }
+    Ok(())
 }

@@ -379,11 +379,13 @@ impl Toggle {
         let mut excess = Excess::default();
         for run in &scratch.runs {
             let limit = scratch.limit(run.id);
-            for i in kept.len()..kept.len() + run.len as usize {
-                let group = &scratch.groups[groups.of_samples()[i] as usize];
-                let length = scratch.lengths[i];
-                kept.push(!(group.enforced & (length > limit.whole)));
-                excess.add(length, limit, correct[i]);
+            let samples = kept.len()..kept.len() + run.len as usize;
+            let groups = &groups.of_samples()[samples.clone()];
+            let lengths = &scratch.lengths[samples.clone()];
+            for ((&group, &length), &correct) in groups.iter().zip(lengths).zip(&correct[samples]) {
+                let is_enforced = scratch.groups[group as usize].enforced;
+                kept.push(!is_enforced || length <= limit.whole);
+                excess.add(length, limit, correct);
             }
         }
 

@@ -1,7 +1,8 @@
-"""Bytes of a snapshot and time to write, read and merge it, for few keys and for a million.
+"""What the state of a `Toggle` costs: bytes, and time to write, read and merge it.
 
-    python benches/python/bench_snapshots.py [--json PATH] [--keys N] [--ranks N]
+    python benches/python/bench_snapshots.py [--docs] [--keys N] [--ranks N]
 
+Times are of the processor, of the fastest call: what else runs on the machine shows least.
 `--ranks` adds `sync` over that many processes, by gloo; it needs torch.
 """
 
@@ -9,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,12 +18,16 @@ from typing import Any
 
 import numpy as np
 
+from docs import fill, table
 from machine import machine
 from toggle_rs import Toggle
+from tracker_report import duration
 
+DOCS = Path(__file__).parents[2] / "docs"
 SETTINGS: dict[str, Any] = {"m": 10, "lambda_": 0.5, "percentile": 80.0}
 LONGEST = 32_768
-BATCH = 100_000
+GROUP = 16
+BATCH = 6_400 * GROUP
 
 
 def lengths_of(rng: np.random.Generator, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -31,36 +35,35 @@ def lengths_of(rng: np.random.Generator, n: int) -> np.ndarray[Any, np.dtype[np.
     return np.minimum(rng.lognormal(8.0, 0.8, n), LONGEST).astype(np.int64)
 
 
-def few_keys(rng: np.random.Generator, samples: int = 10_000_000) -> Toggle:
-    """8 datasets with 10^7 lengths in all."""
+def few_keys(rng: np.random.Generator, samples: int) -> Toggle:
+    """8 datasets with so many lengths in all."""
     toggle = Toggle(**SETTINGS)
-    keys = [f"dataset-{i % 8}" for i in range(BATCH)]
-    for _ in range(samples // BATCH):
-        toggle.observe(keys, lengths_of(rng, BATCH), correct=np.ones(BATCH, np.bool_))
+    for start in range(0, samples, BATCH):
+        n = min(BATCH, samples - start)
+        keys = [f"dataset-{i % 8}" for i in range(n)]
+        toggle.observe(keys, lengths_of(rng, n), correct=np.ones(n, np.bool_))
     return toggle
 
 
 def many_keys(rng: np.random.Generator, keys: int, *, freeze: bool) -> Toggle:
-    """A key a problem, with 16 lengths each; frozen by them, as in the report, or all kept."""
+    """A key a problem with a group of lengths; fixed by them, as in the report, or all kept."""
     toggle = Toggle.kimi_k25(**SETTINGS) if freeze else Toggle(**SETTINGS)
-    correct = np.ones(BATCH // 16 * 16, np.bool_)
-    for start in range(0, keys, BATCH // 16):
-        names = [
-            f"problem-{i}" for i in range(start, min(start + BATCH // 16, keys)) for _ in range(16)
-        ]
+    for start in range(0, keys, BATCH // GROUP):
+        ids = range(start, min(start + BATCH // GROUP, keys))
+        names = [f"problem-{i}" for i in ids for _ in range(GROUP)]
         n = len(names)
-        toggle.observe(names, lengths_of(rng, n), correct=correct[:n], step=start)
+        toggle.observe(names, lengths_of(rng, n), correct=np.ones(n, np.bool_), step=start)
     return toggle
 
 
 def seconds(call: Callable[[], object], repeats: int) -> float:
-    """The median of some calls."""
+    """Processor time of the fastest call."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+        times.append(time.process_time() - start)
+    return min(times)
 
 
 def measure(name: str, toggle: Toggle, repeats: int) -> dict[str, Any]:
@@ -68,83 +71,83 @@ def measure(name: str, toggle: Toggle, repeats: int) -> dict[str, Any]:
     state = toggle.to_bytes()
     other = Toggle.from_bytes(state)
     copies = [Toggle.from_bytes(state) for _ in range(repeats)]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "toggle.bin"
-        row: dict[str, Any] = {
-            "state": name,
-            "lengths": sum(toggle.counts().values()),
-            "memory": toggle.nbytes,
-            "bytes": len(state),
-            "to_bytes": seconds(toggle.to_bytes, repeats),
-            "from_bytes": seconds(lambda: Toggle.from_bytes(state), repeats),
-            "merge": seconds(lambda: copies.pop().merge(other), repeats),
-            "save": seconds(lambda: toggle.save(path), repeats),
-            "load": seconds(lambda: Toggle.load(path), repeats),
-        }
-    times = "  ".join(
-        f"{key} {row[key] * 1e3:,.1f} ms"
-        for key in ("to_bytes", "from_bytes", "merge", "save", "load")
-    )
-    print(
-        f"{name:<38} {row['lengths']:>10,} lengths  {row['memory'] / 1e6:8.2f} MB in memory  "
-        f"{row['bytes'] / 1e6:8.3f} MB  {times}",
-        flush=True,
-    )
+    row: dict[str, Any] = {
+        "state": name,
+        "keys": len(toggle.counts()),
+        "lengths": sum(toggle.counts().values()),
+        "bytes": len(state),
+        "to_bytes": seconds(toggle.to_bytes, repeats),
+        "from_bytes": seconds(lambda: Toggle.from_bytes(state), repeats),
+        "merge": seconds(lambda: copies.pop().merge(other), repeats),
+    }
+    print(row, flush=True)
     return row
 
 
-def one_rank(rank: int, size: int, store: str, state: bytes, repeats: int) -> None:
-    """Prints the median time of `sync`, on the first rank."""
+def one_rank(rank: int, size: int, folder: str, state: bytes, repeats: int) -> None:
+    """Writes the time of `sync` into the folder, on the first rank."""
     from torch import distributed  # noqa: PLC0415 - only for --ranks
 
     from toggle_rs.integrations.distributed import sync  # noqa: PLC0415
 
-    distributed.init_process_group(
-        "gloo", init_method=f"file://{store}", rank=rank, world_size=size
-    )
+    store = f"file://{folder}/store"
+    distributed.init_process_group("gloo", init_method=store, rank=rank, world_size=size)
     toggle = Toggle.from_bytes(state)
-    sync(toggle)
     took = seconds(lambda: sync(toggle), repeats)
     if rank == 0:
-        print(f"  sync over {size} ranks: {took * 1e3:,.1f} ms", flush=True)
+        Path(folder, "seconds").write_text(str(took))
     distributed.destroy_process_group()
 
 
-def bench_sync(size: int, state: bytes, repeats: int) -> None:
-    """`size` processes of this machine, each with this state."""
+def measure_sync(size: int, toggle: Toggle, repeats: int) -> dict[str, Any]:
+    """`sync` over processes of this machine, each with this state."""
     from torch import multiprocessing  # noqa: PLC0415 - only for --ranks
 
     with tempfile.TemporaryDirectory() as folder:
-        args = (size, f"{folder}/store", state, repeats)
+        args = (size, folder, toggle.to_bytes(), repeats)
         multiprocessing.start_processes(one_rank, args, nprocs=size, start_method="spawn")
+        row = {"ranks": size, "seconds": float(Path(folder, "seconds").read_text())}
+    print(row, flush=True)
+    return row
+
+
+def tables(report: dict[str, Any]) -> dict[str, str]:
+    """What goes into docs/distributed.md, by the name of its place."""
+    rows = [
+        [row["state"], f"{row['lengths']:,}", f"{row['bytes'] / 1e6:.2f} MB"]
+        + [duration(row[call]) for call in ("to_bytes", "from_bytes", "merge")]
+        for row in report["states"]
+    ]
+    header = ["", "lengths seen", "bytes", "`to_bytes`", "`from_bytes`", "`merge`"]
+    size, took = report["sync"]["ranks"], duration(report["sync"]["seconds"])
+    return {
+        "states": table(header, rows),
+        "sync": f"`sync` over {size} ranks with 8 datasets took {took} on each.",
+        "machine": ", ".join(f"{key} {value}" for key, value in report["machine"].items()),
+    }
 
 
 def main() -> None:
     """Runs all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--docs", action="store_true", help="into docs/; needs --ranks")
     parser.add_argument("--keys", type=int, default=1_000_000)
     parser.add_argument("--ranks", type=int, help="also time sync over so many processes")
     options = parser.parse_args()
-    report: dict[str, Any] = {"machine": machine(), "states": []}
-    print(", ".join(f"{key} {value}" for key, value in report["machine"].items()))
+    if options.docs and not options.ranks:
+        parser.error("--docs needs --ranks")
     rng = np.random.default_rng(1)
-    states: list[tuple[str, Callable[[], Toggle], int]] = [
-        ("8 datasets", lambda: few_keys(rng), 21),
-        (f"{options.keys:,} keys, frozen", lambda: many_keys(rng, options.keys, freeze=True), 5),
-        (
-            f"{options.keys:,} keys, 16 lengths each",
-            lambda: many_keys(rng, options.keys, freeze=False),
-            5,
-        ),
-    ]
-    for name, make, repeats in states:
-        toggle = make()
-        report["states"].append(measure(name, toggle, repeats))
-        if options.ranks:
-            bench_sync(options.ranks, toggle.to_bytes(), repeats)
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    report: dict[str, Any] = {"machine": machine(*(["torch"] if options.ranks else []))}
+    toggle = few_keys(rng, 10_000_000)
+    report["states"] = [measure("8 datasets", toggle, 21)]
+    if options.ranks:
+        report["sync"] = measure_sync(options.ranks, toggle, 21)
+    for freeze, name in ((True, "budgets fixed"), (False, "all lengths kept")):
+        toggle = many_keys(rng, options.keys, freeze=freeze)
+        report["states"].append(measure(f"{options.keys:,} problems, {name}", toggle, 3))
+    if options.docs:
+        (DOCS / "snapshots.json").write_text(json.dumps(report, indent=1) + "\n")
+        fill(DOCS / "distributed.md", tables(report))
 
 
 if __name__ == "__main__":

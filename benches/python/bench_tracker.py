@@ -26,10 +26,10 @@ from numpy_forms import BlockedTracker, HistogramTracker, Make
 from toggle_rs import ExactQuantile, ToggleBudgetTracker
 from tracker_report import tables
 
-PROJECT = Path(__file__).parents[2]
-sys.path.insert(0, str(PROJECT / "tests" / "python"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
 from oracle import ReferenceTracker
 
+PROJECT = Path(__file__).parents[2]
 GROUP = 8
 BATCHES = 64
 SETTINGS = (1, 0.5, 80.0, 0)

@@ -33,7 +33,6 @@ impl Budgets {
 
     /// An error may come halfway.
     fn take_in(&mut self, other: &Self) -> Result<()> {
-        self.next = None;
         self.is_unsettled = true;
         if self.clock < other.clock {
             let pending = std::mem::take(&mut self.pending);
@@ -57,15 +56,15 @@ impl Budgets {
         let pending = other.pending.iter();
         self.pending
             .extend(pending.map(|&(id, length)| (ids[id as usize], length)));
+        self.known.forget(self.entries.len());
         Ok(())
     }
 
     /// Counts what was observed at `clock`, without fixing anything.
     fn count_pending(&mut self, mut pending: Vec<(u32, u64)>, clock: Option<u64>) -> Result<()> {
-        for (id, lengths) in by_id(&mut pending) {
-            self.entries[id as usize].update(&lengths, clock.unwrap_or(0))?;
-        }
-        Ok(())
+        by_id(&mut pending, |id, lengths| {
+            self.entries[id as usize].update(lengths, clock.unwrap_or(0))
+        })
     }
 }
 

@@ -55,6 +55,7 @@ impl Budgets {
             let pending = pending.into_iter().map(|length| (id, length));
             self.pending.extend(pending);
         }
+        self.known.forget(self.entries.len());
         Ok(self)
     }
 
@@ -67,10 +68,10 @@ impl Budgets {
         }
         *self = Self {
             rule: self.rule.clone(),
-            next: None,
             is_unsettled: true,
             ..other
         };
+        self.known.forget(self.entries.len());
         Ok(())
     }
 }

@@ -42,7 +42,8 @@ const NEAR: f64 = power_of_two(-28);
 /// # Limits
 /// Values more than about 1,000 half-lives older than the newest one are gone:
 /// [`Quantile::min`], [`Quantile::max`] and q = 0 are about what still has a
-/// weight. [`Quantile::count`] counts all that was ever recorded. Weights are
+/// weight, and just before that it may depend on the order of merging whether
+/// it still has. [`Quantile::count`] counts all that was ever recorded. Weights are
 /// `f64`: sums over n lengths err by a fraction of n * 2^-53 at most, and ties
 /// nearer than this may fall either way, but the same way for equal weights.
 /// There are at most 2^53 ticks.
@@ -165,9 +166,9 @@ impl DecayQuantile {
         if is_sound {
             new.advance_to(newest);
             let mut histogram = Builder::default();
-            weights
-                .iter()
-                .for_each(|&(value, weight)| histogram.push(value, weight));
+            for &(value, weight) in weights {
+                histogram.push(value, weight);
+            }
             new.histogram = histogram.finish();
             // No value weighs more than the newest one.
             if new.histogram.total() <= count as f64 * new.weight * (1.0 + NEAR) {

@@ -29,7 +29,8 @@ pub(super) struct Limit {
 }
 
 impl Limit {
-    const PARTS: f64 = (1_u64 << 52) as f64;
+    /// Parts of a token.
+    const PARTS: f64 = 4_503_599_627_370_496.0; // 2^52
     /// Above every length.
     const NONE: Self = Self {
         whole: u64::MAX,
@@ -62,7 +63,7 @@ pub(super) struct Excess {
 impl Excess {
     #[inline]
     pub fn add(&mut self, length: u64, limit: Limit, is_correct: bool) {
-        let is_over = is_correct & (length > limit.whole);
+        let is_over = is_correct && length > limit.whole;
         self.whole += u128::from(u64::from(is_over) * length.saturating_sub(limit.whole));
         self.part += u128::from(u64::from(is_over) * limit.part);
     }
@@ -109,7 +110,7 @@ impl Scratch {
                 let budget = if next {
                     budgets.next_budget(run.id)
                 } else {
-                    budgets.budget(run.id)
+                    budgets.known_budget(run.id)
                 };
                 #[allow(
                     clippy::cast_possible_truncation,

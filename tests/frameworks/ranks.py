@@ -16,6 +16,7 @@ from torch import distributed
 
 from toggle_rs import Toggle, ToggleBudgetTracker
 from toggle_rs.integrations.distributed import sync
+from torch_ranks import resume_on_rank, shape_on_rank
 
 SECONDS = 120
 
@@ -111,6 +112,22 @@ def sync_each_step(
         first, second = sync(tracker).to_bytes(), sync(tracker).to_bytes()
         states.append((first, second, tracker.to_bytes()))
     return states
+
+
+def samples_of(rank: int, step: int) -> tuple[Any, Any, list[str]]:
+    """Scores, lengths and keys of two groups of four."""
+    rng = np.random.default_rng([rank, step])
+    scores = (rng.random(8) < 0.7).astype(np.float64)
+    return scores, rng.lognormal(5, 1, 8).astype(np.int64), ["math"] * 4 + [f"only-{rank}"] * 4
+
+
+def shape_steps(rank: int, _size: int, merged: bytes, steps: range) -> tuple[list[Any], bytes]:
+    """The recipe: resumed, then the shaped scores of some steps and the state to save."""
+    toggle = resume_on_rank(merged, rank)
+    scores = [
+        shape_on_rank(toggle, step, *samples_of(rank, step), 4).scores.tolist() for step in steps
+    ]
+    return scores, sync(toggle).to_bytes()
 
 
 def sync_states(rank: int, size: int, states: list[bytes], in_group: int) -> bytes | str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ranks as on
-from ranks import Ranks, data_of, make
-from toggle_rs import Toggle, ToggleBudgetTracker
+from ranks import Ranks, data_of, make, samples_of
+from toggle_rs import DecayQuantile, Toggle, ToggleBudgetTracker, WindowQuantile
 from toggle_rs.integrations.distributed import sync
 
 SEEDS = range(12)
@@ -28,6 +29,15 @@ def lengths_of(size: int, seed: int, steps: int) -> Lengths:
             for key, length in zip(keys, lengths.tolist(), strict=True):
                 result.setdefault((key,), []).append(length)
     return result
+
+
+def observed_by_one(size: int, seed: int, settings: dict[str, Any]) -> Toggle:
+    """One tracker that has seen what all ranks have, step by step."""
+    whole: Toggle = make("Toggle", settings)
+    for step, data in enumerate(zip(*(data_of(rank, seed) for rank in range(size)), strict=True)):
+        for keys, lengths in data:
+            whole.observe(keys, lengths, np.ones(len(keys)), step=step)
+    return whole
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -58,15 +68,10 @@ def test_the_own_tracker_of_a_rank_is_only_read(ranks: Ranks, seed: int) -> None
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_merged_tracker_goes_on_as_if_it_had_seen_all(ranks: Ranks, seed: int) -> None:
     merged = Toggle.from_bytes(ranks.run(on.sync_each_step, "Toggle", {}, seed)[0][-1][0])
-    whole = make("Toggle", {})
-    steps = [data_of(rank, seed) for rank in range(ranks.size)]
-    for step in range(len(steps[0])):
-        for data in steps:
-            keys, lengths = data[step]
-            whole.observe(keys, lengths, np.ones(len(keys)), step=step)
+    whole = observed_by_one(ranks.size, seed, {})
     # Both still hold back what was observed at the last step.
     assert merged == whole
-    args = (len(steps[0]) - 1, np.ones(4), np.array([1, 50, 200, 5000]), ["math"] * 4)
+    args = (4, np.ones(4), np.array([1, 50, 200, 5000]), ["math"] * 4)
     assert (
         merged.shape(*args, groups=4).scores.tolist()
         == whole.shape(*args, groups=4).scores.tolist()
@@ -115,19 +120,31 @@ def test_greenwald_khanna_keeps_its_bound(ranks: Ranks, seed: int) -> None:
         assert ranks_of_budget[0] - slack <= wanted <= ranks_of_budget[1] + slack
 
 
-def test_a_state_goes_on_with_another_number_of_ranks(ranks: Ranks) -> None:
-    before = make("Toggle", {})
-    before.observe(["math"] * 3, np.array([10, 20, 30]), np.ones(3), step=6)
-    # The first rank takes the saved state over, the others begin empty.
-    own = [
-        Toggle.from_bytes(before.to_bytes()),
-        *(make("Toggle", {}) for _ in range(ranks.size - 1)),
-    ]
-    for rank, toggle in enumerate(own):
-        toggle.observe(["math"], np.array([100 + rank]), np.ones(1), step=7)
-        before.observe(["math"], np.array([100 + rank]), np.ones(1), step=7)
-    states = ranks.run(on.sync_states, [toggle.to_bytes() for toggle in own], ranks.size)
-    assert states == [before.to_bytes()] * ranks.size
+@pytest.mark.parametrize("seed", SEEDS)
+def test_decayed_budgets_are_those_of_one_tracker(ranks: Ranks, seed: int) -> None:
+    settings = {"estimator": DecayQuantile(3.0)}
+    by_rank = ranks.run(on.sync_each_step, "Toggle", settings, seed)
+    merged = {states[-1][0] for states in by_rank}
+    assert len(merged) == 1, "bit for bit, though sums of weights depend on their order"
+    budgets = Toggle.from_bytes(merged.pop()).budgets()
+    expected = observed_by_one(ranks.size, seed, settings).budgets()
+    assert budgets == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_recipe_shapes_as_one_process_and_resumes_with_any_number_of_ranks(
+    ranks: Ranks,
+) -> None:
+    # One process begins, the ranks go on.
+    whole = make("Toggle", {})
+    for step in range(4):
+        whole.apply(step, *samples_of(9, step), groups=4)
+    by_rank = ranks.run(on.shape_steps, whole.to_bytes(), range(4, 10))
+    for step in range(4, 10):
+        scores, lengths, keys = zip(*(samples_of(r, step) for r in range(ranks.size)), strict=True)
+        args = (np.concatenate(scores), np.concatenate(lengths), list(chain(*keys)))
+        shaped = whole.apply(step, *args, groups=4).scores
+        assert list(chain(*(scores[step - 4] for scores, _ in by_rank))) == shaped.tolist()
+    assert {state for _, state in by_rank} == {whole.to_bytes()}
 
 
 def test_a_group_is_merged_and_a_rank_outside_is_told(ranks: Ranks) -> None:
@@ -146,6 +163,7 @@ def test_a_group_is_merged_and_a_rank_outside_is_told(ranks: Ranks) -> None:
 T, B = "Toggle", "ToggleBudgetTracker"
 UNLIKE = "ValueError: tracker: that of rank {last} cannot be merged: other."
 NO_MERGE = "TypeError: tracker: that of rank 1 cannot be merged: merge is not defined for "
+WINDOW = WindowQuantile(100)
 NONE = "has none to merge, expected a Toggle or ToggleBudgetTracker"
 
 
@@ -157,6 +175,7 @@ NONE = "has none to merge, expected a Toggle or ToggleBudgetTracker"
         ((T, {}), (T, {"estimator": "gk"}), UNLIKE + "estimator"),
         ((B, {}), (B, {"estimator": "gk"}), UNLIKE + "estimator"),
         ((T, {"estimator": "p2"}), (T, {"estimator": "p2"}), NO_MERGE),
+        ((T, {"estimator": WINDOW}), (T, {"estimator": WINDOW}), NO_MERGE),
         ((T, {}), (B, {}), f"TypeError: tracker: rank 0 has a {T}, rank {{last}} a {B}"),
         ((B, {}), (T, {}), f"TypeError: tracker: rank 0 has a {B}, rank {{last}} a {T}"),
         ((T, {}), ("None", {}), "TypeError: tracker: rank {last} " + NONE),

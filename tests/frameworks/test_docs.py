@@ -1,8 +1,10 @@
-"""The Python that the docs show is the Python that the tests run."""
+"""The Python that the docs show is the Python that the tests run; their figures were measured."""
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 import textwrap
 from pathlib import Path
 
@@ -10,6 +12,10 @@ import pytest
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parents[1]
+sys.path.append(str(PROJECT / "benches" / "python"))
+
+from bench_snapshots import tables  # noqa: E402 - its folder has just been added
+
 DOCS = [PROJECT / "docs" / name for name in ("distributed.md", "open_instruct.md")]
 CODE = [*(PROJECT / "examples" / "recipes").glob("*.py"), HERE / "open_instruct_loop.py"]
 
@@ -37,3 +43,9 @@ def test_each_block_is_in_the_code_that_runs(block: str) -> None:
 
 def test_both_docs_show_code() -> None:
     assert {block.id.split("-")[0] for block in BLOCKS} == {doc.stem for doc in DOCS}
+
+
+def test_the_figures_are_of_the_committed_run() -> None:
+    page = (PROJECT / "docs" / "distributed.md").read_text()
+    for name, text in tables(json.loads((PROJECT / "docs" / "snapshots.json").read_text())).items():
+        assert f"<!-- {name} -->\n{text}\n<!-- /{name} -->\n" in page

@@ -45,13 +45,17 @@ def large() -> Toggle:
     return toggle
 
 
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 def test_save_and_load(tmp_path: Path) -> None:
     for state in (resume.toggle("exact"), resume.tracker("exact")):
         resume.play(state, 1, range(10))
         for path in (tmp_path / "a", str(tmp_path / "b"), tmp_path / "ä b"):
             assert state.save(path) is None
             assert type(state).load(path) == state
-        assert sorted(os.listdir(tmp_path)) == ["a", "b", "ä b"]
+        assert names(tmp_path) == ["a", "b", "ä b"]
 
 
 def test_a_bare_name_is_in_the_working_directory(
@@ -59,7 +63,7 @@ def test_a_bare_name_is_in_the_working_directory(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     resume.toggle("exact").save("state")
-    assert os.listdir(tmp_path) == ["state"]
+    assert names(tmp_path) == ["state"]
 
 
 def test_a_saved_file_has_the_permissions_of_any_other(tmp_path: Path) -> None:
@@ -89,7 +93,7 @@ def test_a_failed_save_leaves_what_was_there(tmp_path: Path) -> None:
             toggle.save(bad)  # type: ignore[arg-type]  # is refused
         with pytest.raises(TypeError):
             Toggle.load(bad)  # type: ignore[arg-type]  # is refused
-    assert os.listdir(tmp_path) == ["folder"]
+    assert names(tmp_path) == ["folder"]
 
 
 def test_files_that_are_no_snapshot(tmp_path: Path) -> None:
@@ -131,7 +135,9 @@ def test_the_order_of_system_calls(tmp_path: Path) -> None:
     if strace is None:
         pytest.skip("strace is not installed")
     trace, path = tmp_path / "trace", tmp_path / "state"
-    script = "import sys, toggle_rs; toggle_rs.Toggle(m=1, lambda_=1, percentile=1).save(sys.argv[1])"
+    script = (
+        "import sys, toggle_rs; toggle_rs.Toggle(m=1, lambda_=1, percentile=1).save(sys.argv[1])"
+    )
     calls = "trace=openat,write,fsync,fdatasync,close,rename,renameat,renameat2"
     command = [strace, "-f", "-e", calls, "-o", trace, sys.executable, "-c", script, path]
     run = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)

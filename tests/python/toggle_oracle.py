@@ -10,6 +10,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,7 @@ class ToggleOracle:
         if self.m == 0:
             return
         if step is not None:
-            self._advance(step)
+            self.advance(step)
         touched = set()
         for key, length, ok in zip(keys, lengths, correct, strict=True):
             if not ok:
@@ -148,7 +149,7 @@ class ToggleOracle:
             for key in touched:
                 self._fix(key)
 
-    def _advance(self, step: int) -> None:
+    def advance(self, step: int) -> None:
         """Begin `step`: what an earlier step observed counts from now on."""
         if self.clock is not None and step > self.clock:
             for key, lengths in self.today.items():
@@ -201,21 +202,21 @@ class ToggleOracle:
         later.known = copy.deepcopy(self.known)
         if step is None:
             step = 0 if self.clock is None else self.clock + 1
-        later._advance(step)
+        later.advance(step)
         return later
 
-    def _budget_now(self, key: Key) -> float | None:
+    def budget_now(self, key: Key) -> float | None:
         history = self.known.get(key)
         if history is None or not history.steps:
             return None
         return self._estimate(history) if history.fixed is None else history.fixed
 
     def budget(self, key: Key) -> float | None:
-        return self.as_of(None)._budget_now(key)
+        return self.as_of(None).budget_now(key)
 
     def budgets(self) -> dict[Key, float]:
         later = self.as_of(None)
-        found = {key: later._budget_now(key) for key in later.known}
+        found = {key: later.budget_now(key) for key in later.known}
         return {key: budget for key, budget in found.items() if budget is not None}
 
     def counts(self) -> dict[Key, int]:
@@ -233,7 +234,7 @@ class ToggleOracle:
     ) -> Result:
         """One sample after the other; nothing is recorded."""
         then = self.as_of(step)
-        budgets = {key: then._budget_now(key) for key in keys}
+        budgets = {key: then.budget_now(key) for key in keys}
         members: dict[Any, list[int]] = {}
         for i, group in enumerate(groups):
             members.setdefault(group, []).append(i)
@@ -261,7 +262,7 @@ class ToggleOracle:
         result.group_accuracy = [accuracy_of[group] for group in groups]
 
         over = [
-            length - budget
+            Fraction(length) - Fraction(budget)
             for key, length, ok in zip(keys, lengths, correct, strict=True)
             if ok and (budget := budgets[key]) is not None and length > budget
         ]
@@ -273,7 +274,7 @@ class ToggleOracle:
             "toggle/enforced_group_ratio": share[0],
             "toggle/lost_signal_group_ratio": share[1],
             "toggle/gained_signal_group_ratio": share[2],
-            "toggle/tokens_over_budget": math.fsum(over),
+            "toggle/tokens_over_budget": float(sum(over)),
             "toggle/budget_min": min(known, default=math.nan),
             "toggle/budget_median": float(np.median(known)) if known else math.nan,
             "toggle/budget_max": max(known, default=math.nan),

@@ -11,7 +11,7 @@
 mod lengths;
 mod oracle;
 
-use lengths::{cases, length, lengths, random};
+use lengths::{cases, dense, length, lengths, random};
 use oracle::exact::{Counts, check};
 use proptest::prelude::*;
 use toggle_rs::quantile::{ExactQuantile, MAX_LENGTH, Merge, Quantile, Rank};
@@ -40,6 +40,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         prop::collection::vec(length(), 0..600).prop_map(Step::Batch),
         prop::collection::vec(0..1500u64, 0..600).prop_map(Step::Batch),
+        dense().prop_map(Step::Batch),
         (length(), 1..700u64, 1..40u64, count()).prop_map(|(v, n, s, c)| Step::Run(v, n, s, c)),
         (length(), count()).prop_map(|(v, c)| Step::Add(v, c)),
         (0..4000usize, 0..1000usize).prop_map(|(at, n)| Step::Remove(at, n)),

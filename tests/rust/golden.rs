@@ -105,11 +105,13 @@ fn claimed_lengths_do_not_allocate() {
     assert_eq!(what, "1152921504606846976 elements in 0 bytes");
 }
 
+type IsSame = dyn Fn(&[u8]) -> bool;
+
 /// A state that is made from scratch, and where its golden file is.
 struct Sample {
     path: PathBuf,
     bytes: Vec<u8>,
-    is_same: Box<dyn Fn(&[u8]) -> bool>,
+    is_same: Box<IsSame>,
     check_damage: fn(&[u8]),
 }
 

@@ -24,11 +24,18 @@ pub fn length() -> impl Strategy<Value = u64> {
     ]
 }
 
+/// Most lengths of a range, so that cells in one piece pay.
+pub fn dense() -> impl Strategy<Value = Vec<u64>> {
+    (any::<u64>(), 500..4000u64, 1000..6000usize)
+        .prop_map(|(seed, top, n)| random(seed).map(|number| number % top).take(n).collect())
+}
+
 /// Batches that lead to each form of the store.
 pub fn batch() -> impl Strategy<Value = Vec<u64>> {
     prop_oneof![
         prop::collection::vec(length(), 0..300),
         prop::collection::vec(0..1500u64, 0..600),
+        dense(),
         (length(), 0..700u64, 1..40u64).prop_map(|(start, n, stride)| {
             (start..=MAX_LENGTH)
                 .step_by(stride as usize)

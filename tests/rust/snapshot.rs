@@ -11,7 +11,7 @@ use rand_distr::{Distribution, LogNormal};
 use toggle_rs::quantile::{
     DecayQuantile, Estimator, ExactQuantile, GkQuantile, P2Quantile, Quantile, Rank, WindowQuantile,
 };
-use toggle_rs::snapshot::{Payload, Snapshot};
+use toggle_rs::snapshot::Snapshot;
 use toggle_rs::toggle::{Settings, Toggle};
 
 use runs::{Run, estimators, needs_clock, observe, run, settings};
@@ -265,6 +265,11 @@ impl Edit {
 
 /// Eight datasets after 10^7 lengths, capped where generation stops.
 #[test]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "positive, and cut at 32,768"
+)]
 fn a_mixture_of_datasets_is_small() {
     let mut rng = StdRng::seed_from_u64(1);
     let distribution = LogNormal::new(8.0_f64, 0.8).unwrap();

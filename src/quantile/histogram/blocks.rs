@@ -189,7 +189,6 @@ impl<W: Weight> Blocks<W> {
             self.tail.push(Chunk::new(list));
             return;
         };
-        chunk.first = chunk.first.min(value);
         chunk.sum = chunk.sum.plus(weight);
         chunk.list.add(value, weight);
         // Longer as they grow in number, so that neither a list nor the row of
