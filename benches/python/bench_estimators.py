@@ -36,6 +36,8 @@ Q = 0.8
 PERCENTILES = (50, 80, 90, 99)
 SEEDS = 60
 """Streams over which errors are averaged."""
+COINS = 4
+"""Times that what flips coins gets each stream."""
 DISTRIBUTIONS = ("lognormal", "capped", "constant")
 PEER_PACKAGES = ("crick", "datasketches", "ddsketch", "fastdigest", "river")
 
@@ -133,7 +135,7 @@ def seeded() -> list[tuple[list[Lengths], Lengths]]:
 def measured_error(contender: Contender) -> float:
     """Worst rank error over the percentiles, the mean over seeded streams."""
     worst = []
-    for blocks, ordered in seeded():
+    for blocks, ordered in seeded() * (COINS if contender.random else 1):
         sketch = contender.make(Q)
         for block in blocks:
             contender.feed(sketch, contender.form(block))
@@ -142,16 +144,20 @@ def measured_error(contender: Contender) -> float:
     return float(np.mean(worst))
 
 
-def matched(make: Callable[[float], Contender], size: float, error: float) -> Contender:
-    """The setting whose measured error is this one; the error goes with 1 / `size`."""
-    tried = {}
-    for _ in range(8):
+def matched(
+    make: Callable[[float], Contender], size: float, error: float
+) -> tuple[Contender, float]:
+    """A setting whose measured error is about this one, and its own; it goes with 1 / `size`."""
+    tried = []
+    for _ in range(6):
         contender = make(size)
-        tried[contender.name] = (found := measured_error(contender)), contender
-        if abs(found / error - 1) < 0.03:
+        found = measured_error(contender)
+        tried.append((abs(np.log(found / error)), found, contender))
+        if tried[-1][0] < 0.02:
             break
         size *= found / error
-    return min(tried.values(), key=lambda pair: abs(np.log(pair[0] / error)))[1]
+    _, found, contender = min(tried, key=lambda one: one[0])
+    return contender, found
 
 
 def bench_equal_error(rounds: int) -> list[dict[str, Any]]:
@@ -159,14 +165,13 @@ def bench_equal_error(rounds: int) -> list[dict[str, Any]]:
     blocks = blocks_of("lognormal")
     rows = []
     for fixed, make, size in [
-        (gk(0.001), lambda k: kll(round(k)), 4000.0),
-        (kll(200), lambda inverse: gk(float(f"{1 / inverse:.3g}")), 100.0),
-        (kll(2000), lambda inverse: gk(float(f"{1 / inverse:.3g}")), 1000.0),
+        (gk(0.001), lambda k: kll(round(k)), 1200.0),
+        (kll(200), lambda inverse: gk(float(f"{1 / inverse:.3g}")), 170.0),
     ]:
-        pair = [fixed, matched(make, size, measured_error(fixed))]
-        speed = least([Entry(contender) for contender in pair], blocks, rounds)
-        for contender in sorted(pair, key=lambda contender: contender.random):
-            error = measured_error(contender)
+        error = measured_error(fixed)
+        pair = [(fixed, error), matched(make, size, error)]
+        speed = least([Entry(contender) for contender, _ in pair], blocks, rounds)
+        for contender, error in sorted(pair, key=lambda one: one[0].random):
             ns = speed[contender.name].filled
             rows.append({"estimator": contender.name, "rank error": error, "ns": ns})
             print(f"{contender.name:<24} {error:9.3%}  {ns:6.1f} ns", flush=True)

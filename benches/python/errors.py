@@ -26,11 +26,10 @@ def in_sample(ordered: Lengths, answer: float, q: float) -> Errors:
     or down. An answer between two values is at the ranks of both, one that
     occurs several times at all of its ranks.
     """
-    below, up_to = (int(np.searchsorted(ordered, answer, side)) for side in ("left", "right"))
-    if below == up_to:
-        below -= 1
+    first, end = (int(np.searchsorted(ordered, answer, side)) for side in ("left", "right"))
+    first, last = (first, end - 1) if first < end else (first - 1, first)
     virtual = (len(ordered) - 1) * q
-    gap = max(below - ceil(virtual), floor(virtual) - (up_to - 1), 0)
+    gap = max(first - ceil(virtual), floor(virtual) - last, 0)
     exact = float(np.percentile(ordered, 100 * q))
     return Errors(gap / len(ordered), abs(answer - exact) / exact)
 
