@@ -8,6 +8,9 @@ MAKEFLAGS += --no-builtin-rules
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+SECONDS ?= 60
+FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
+TARGET ?= $(FUZZ_TARGETS)
 
 VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
@@ -25,7 +28,7 @@ SOURCES := Cargo.toml Cargo.lock README.md LICENSE $(shell find src python -not 
 # Python that is type-checked; a folder that does not exist yet is left out.
 TYPED := $(wildcard python examples benches/python tools)
 
-.PHONY: help demo test test-rust test-python test-frameworks lint bench accuracy dist fmt clean
+.PHONY: help demo test test-rust test-python test-frameworks fuzz fuzz-corpus lint bench accuracy dist fmt clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,8 +50,22 @@ test-python: $(VENV)/.wheel ## Python tests; PYTEST_ARGS="-k name" picks some
 test-frameworks: $(FRAMEWORKS)/.wheel ## torch.distributed, Ray, open-instruct's loop; installs torch, and is no part of test
 	$(FRAMEWORKS)/bin/python -I -m pytest tests/frameworks $(PYTEST_ARGS)
 
+fuzz: ## Fuzz the estimators, SECONDS=60 each; TARGET="p2 gk" picks some
+	command -v cargo-fuzz > /dev/null || cargo install --locked cargo-fuzz
+	for target in $(TARGET); do \
+	    mkdir -p fuzz/target/corpus/$$target; \
+	    cargo fuzz run --sanitizer none $$target fuzz/target/corpus/$$target fuzz/corpus/$$target -- \
+	        -max_total_time=$(SECONDS) -timeout=20 -len_control=10; \
+	done
+
+fuzz-corpus: ## Run the fuzz targets once on the inputs that are kept; needs no cargo-fuzz
+	cargo build --locked --manifest-path fuzz/Cargo.toml
+	for target in $(FUZZ_TARGETS); do fuzz/target/debug/$$target fuzz/corpus/$$target; done
+
 lint: $(VENV)/.wheel ## rustfmt, clippy, rustdoc, ruff, mypy, stubtest
 	cargo fmt --check
+	cargo fmt --check --manifest-path fuzz/Cargo.toml
+	cargo clippy --locked --manifest-path fuzz/Cargo.toml -- -D warnings
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked --all-targets --features python -- -D warnings
 	cargo clippy --locked --no-default-features -- -D warnings
@@ -75,11 +92,13 @@ dist: $(VENV)/.wheel ## Wheel and sdist in dist/, each tried in an empty environ
 
 fmt: $(VENV)/.tools ## Format Rust and Python
 	cargo fmt
+	cargo fmt --manifest-path fuzz/Cargo.toml
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format
 
 clean: ## Remove all that was made
 	cargo clean
+	cargo clean --manifest-path fuzz/Cargo.toml
 	rm -rf $(VENV) $(FRAMEWORKS) dist demo-out .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Installs $(1) into an environment of its own and uses it from an empty folder.

@@ -38,6 +38,9 @@ enum Call {
     Rank(Real),
 }
 
+/// Tuples of two sketches that are still merged: merging may add them up.
+const TUPLES: usize = 10_000;
+
 /// Bits of a number other than -0.0, in an order that is that of the numbers.
 fn to_key(value: f64) -> i64 {
     let bits = (value + 0.0).to_bits().cast_signed();
@@ -94,6 +97,9 @@ impl Pair {
     }
 
     fn merge(&mut self, other: &Self) {
+        if self.gk.tuples() + other.gk.tuples() > TUPLES {
+            return;
+        }
         let fits = self.gk.epsilon() == other.gk.epsilon()
             && self.gk.count() + other.gk.count() <= MAX_LENGTH;
         assert_eq!(self.gk.merge(&other.gk).is_ok(), fits);
