@@ -19,7 +19,7 @@
 //! - [`quantile`]: the estimators behind the budgets, useful by themselves.
 //! - `traces` (feature `traces`, on by default): rollout files as columns.
 //!
-//! Columns come in as slices, or as views with strides: see [`column`].
+//! Columns come in as slices, or as views with strides: see [`mod@column`].
 //! A call that returns an [`Error`] has changed nothing.
 //!
 //! # Example

@@ -21,7 +21,7 @@ from toggle_runs import (
     check_run,
     draw_batch,
     draw_settings,
-)  # fmt: skip
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

@@ -26,7 +26,7 @@ from strategies import (
     fresh,
     laid_out,
     object_array,
-)  # fmt: skip
+)
 from toggle_oracle import Result, ToggleOracle, is_correct
 
 METRICS = (
