@@ -221,11 +221,13 @@ impl Toggle {
         Ok(shaped)
     }
 
-    /// What the user should hear about the settings, given a batch to come at
-    /// `step`. Each thing is said once; saying it is no part of the state. One
-    /// at a time: ask until there is no more.
-    pub fn advise(&mut self, step: u64, groups: &Groups) -> Option<String> {
-        if !self.schedule.is_enabled() || self.budgets.check_step(step).is_err() {
+    /// What the user should hear about the settings, given a batch of `samples`
+    /// to come at `step`. Each thing is said once; saying it is no part of the
+    /// state. One at a time: ask until there is no more.
+    pub fn advise(&mut self, step: u64, groups: &Groups, samples: usize) -> Option<String> {
+        let will_be_refused =
+            groups.of_samples().len() != samples || self.budgets.check_step(step).is_err();
+        if !self.schedule.is_enabled() || will_be_refused {
             return None;
         }
         self.advise_about_groups(groups)

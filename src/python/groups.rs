@@ -32,10 +32,12 @@ pub(super) fn groups_of(object: &Bound<'_, PyAny>, samples: usize) -> PyResult<G
     match array.kind() {
         b'U' => texts(&array),
         b'O' | b'T' => listed(&Objects::new("groups", array.as_any(), EXPECTED)?),
-        b'i' | b'u' => with_scores!(&Scores::view(&array)?, view => {
-            let ids: Vec<u64> = (0..view.len()).map(|i| view.get(i).to_id()).collect();
-            Ok(Groups::by_number(&ids))
-        }),
+        b'i' | b'u' if array.kind_and_size().is_some() => {
+            with_scores!(&Scores::view(&array)?, view => {
+                let ids: Vec<u64> = (0..view.len()).map(|i| view.get(i).to_id()).collect();
+                Ok(Groups::by_number(&ids))
+            })
+        }
         _ => Err(array.bad_dtype("an integer or str dtype").into()),
     }
 }

@@ -512,7 +512,7 @@ impl Toggle {
         let lengths = LengthArgument::new("lengths", call.lengths)?;
         // A warning may be an error to the user: it comes before any change.
         let like = Like::of(scores)?;
-        let advise = || self.lock(py).advise(step, &groups);
+        let advise = || self.lock(py).advise(step, &groups, array.len());
         while let Some(warning) = advise() {
             let text = CString::new(warning)?;
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
