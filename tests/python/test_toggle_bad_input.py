@@ -172,12 +172,19 @@ SHAPING = [
 def test_the_good_arguments_are_good(toggle: Toggle) -> None:
     before = toggle.counts()["math",]
     toggle.apply(**good())
-    assert toggle.counts() == {("math",): before + 4, ("code",): 2, ("math", "code"): 2, ("new",): 4}
+    assert toggle.counts() == {
+        ("math",): before + 4,
+        ("code",): 2,
+        ("math", "code"): 2,
+        ("new",): 4,
+    }
 
 
 @pytest.mark.parametrize("method", ["shape", "apply"])
 @pytest.mark.parametrize(("change", "error", "message"), SHAPING)
-def test_shaping(toggle: Toggle, method: str, change: dict[str, Any], error: Any, message: str) -> None:
+def test_shaping(
+    toggle: Toggle, method: str, change: dict[str, Any], error: Any, message: str
+) -> None:
     with unchanged(toggle), pytest.raises(error, match=f"(?i){message}"):
         getattr(toggle, method)(**(good() | change))
     # It goes on as if nothing had been.
@@ -376,7 +383,9 @@ def test_budget_of_what_is_no_key(toggle: Toggle, key: Any) -> None:
         toggle.budget(key)
 
 
-@pytest.mark.parametrize(("step", "error"), [(-1, ValueError), (2**64, ValueError), (1.0, TypeError), (None, TypeError)])
+@pytest.mark.parametrize(
+    ("step", "error"), [(-1, ValueError), (2**64, ValueError), (1.0, TypeError), (None, TypeError)]
+)
 def test_is_penalty_step_of_what_is_no_step(toggle: Toggle, step: Any, error: Any) -> None:
     with unchanged(toggle), pytest.raises(error, match="^step: "):
         toggle.is_penalty_step(step)
