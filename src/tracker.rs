@@ -244,6 +244,8 @@ impl BudgetTracker {
                 )?;
             }
         }
+        let seen = self.scratch.seen.iter().copied();
+        self.budgets.recorded(seen);
         Ok(())
     }
 
