@@ -245,11 +245,11 @@ impl Toggle {
         let next_to_solved = (largest - 1) as f64 / largest as f64;
         if lambda > 1.0 {
             Some(format!(
-                "lambda_={lambda} is above every accuracy: no budget is ever enforced"
+                "lambda_={lambda:?} is above every accuracy: no budget is ever enforced"
             ))
         } else if lambda > next_to_solved {
             Some(format!(
-                "with groups of {largest}, lambda_={lambda} enforces budgets on fully solved groups \
+                "with groups of {largest}, lambda_={lambda:?} enforces budgets on fully solved groups \
                  only: shape before you drop groups whose scores are all equal"
             ))
         } else {
