@@ -111,7 +111,11 @@ def test_observe_takes_them_too(form: Callable[[np.ndarray], Any]) -> None:
 @pytest.mark.parametrize("form", [WithArray, WithDlpack])
 def test_what_is_wrong_is_refused_in_any_form(form: Callable[[np.ndarray], Any]) -> None:
     t = toggle()
-    good: dict[str, Any] = {"scores": np.ones(N), "lengths": np.array(LENGTHS), "groups": np.array(IDS)}
+    good: dict[str, Any] = {
+        "scores": np.ones(N),
+        "lengths": np.array(LENGTHS),
+        "groups": np.array(IDS),
+    }
     bad: list[tuple[str, np.ndarray, type[Exception]]] = [
         ("scores", np.array([1, 1, 1, 1, 1, np.nan]), ValueError),
         ("scores", np.ones(N, "float16"), TypeError),
