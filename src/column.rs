@@ -98,6 +98,19 @@ impl Lengths for &[u64] {
     }
 }
 
+/// A column has as many samples as there are scores.
+pub(crate) fn check_len(argument: &'static str, len: usize, expected: usize) -> Result<()> {
+    if len == expected {
+        return Ok(());
+    }
+    Err(crate::Error::Length {
+        argument,
+        len,
+        reference: "scores",
+        expected,
+    })
+}
+
 /// The refusal of one length.
 pub(crate) fn bad_length(
     argument: &'static str,

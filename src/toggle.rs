@@ -10,7 +10,7 @@ pub use shaped::{Metrics, Shaped};
 
 use self::scratch::{Excess, Scratch, share};
 use crate::budget::{Budgets, Freeze, Rule};
-use crate::column::{Column, Lengths};
+use crate::column::{Column, Lengths, check_len};
 use crate::error::{Error, Result};
 use crate::groups::Groups;
 use crate::keys::{DatasetKey, KeyRef, KeySource};
@@ -444,17 +444,4 @@ where
     check_len("correct", batch.correct.len(), scores.len())?;
     check_len("groups", groups.of_samples().len(), scores.len())?;
     check_scores(scores)
-}
-
-fn check_len(argument: &'static str, len: usize, expected: usize) -> Result<()> {
-    if len == expected {
-        Ok(())
-    } else {
-        Err(Error::Length {
-            argument,
-            len,
-            reference: "scores",
-            expected,
-        })
-    }
 }

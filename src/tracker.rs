@@ -5,7 +5,7 @@ mod state;
 use std::ops::Range;
 
 use crate::budget::{Budgets, Freeze, Rule};
-use crate::column::{Column, Lengths};
+use crate::column::{Column, Lengths, check_len};
 use crate::error::{Error, Result};
 use crate::keys::{DatasetKey, KeyRef, KeySource, Run};
 use crate::quantile::Estimator;
@@ -432,19 +432,6 @@ impl Scratch {
         self.runs.capacity() * size_of::<Run>()
             + self.seen.capacity() * size_of::<u32>()
             + (self.lengths.capacity() + self.limits.capacity()) * size_of::<u64>()
-    }
-}
-
-fn check_len(argument: &'static str, len: usize, expected: usize) -> Result<()> {
-    if len == expected {
-        Ok(())
-    } else {
-        Err(Error::Length {
-            argument,
-            len,
-            reference: "scores",
-            expected,
-        })
     }
 }
 

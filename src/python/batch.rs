@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use super::arrays::{Array, Scores, Stored, View, is_sequence, with_scores};
 use super::numbers::{Given, MaxScore};
-use crate::column::Column;
+use crate::column::{Column, check_len};
 use crate::shaping::{Real, Score, check_scores};
 use crate::{Error, Result};
 
@@ -40,19 +40,6 @@ fn told_mask(array: &Array<'_>) -> Result<Vec<bool>> {
         Ok(Scores::Bool(view)) => Ok(column(&view)),
         _ if array.len() == 0 => Ok(Vec::new()), // an empty list is float64 to NumPy
         _ => Err(array.bad_dtype("dtype bool")),
-    }
-}
-
-fn check_len(argument: &'static str, len: usize, expected: usize) -> Result<()> {
-    if len == expected {
-        Ok(())
-    } else {
-        Err(Error::Length {
-            argument,
-            len,
-            reference: "scores",
-            expected,
-        })
     }
 }
 

@@ -18,6 +18,7 @@ mod options;
 mod quantiles;
 mod shaped;
 mod state;
+mod steps;
 mod toggle;
 mod traces;
 mod tracker;

@@ -3,23 +3,22 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
-use super::arrays::{Array, Scores, Stored, View, with_scores};
+use super::arrays::Array;
 use super::keys::{PyKeys, Refusal, key_dict, with_key};
 use super::lengths::LengthArgument;
 use super::numbers::{self, Given, MaxScore};
 use super::quantiles;
 use super::state::{self, Base, Reduced, Stateful};
-use crate::column::Column;
+use super::steps::{Arguments, NormalStep, PenaltyStep, Update, metrics};
+use crate::Result;
 use crate::quantile::Estimator;
 use crate::schedule::Schedule;
-use crate::shaping::{Real, Score};
-use crate::tracker::{Batch, BudgetTracker};
-use crate::{Error, Result};
+use crate::tracker::BudgetTracker;
 
 /// The drop-in for open-instruct's `ToggleBudgetTracker` (pull request 1676): the
 /// same calls, metric keys and bits, at a few microseconds a step.
@@ -436,134 +435,4 @@ impl ToggleBudgetTracker {
             pattern.repr()?,
         ))
     }
-}
-
-/// The arguments of a call, once no Python code is needed any more to read
-/// them. Views of them are made under the lock.
-struct Arguments<'py> {
-    datasets: PyKeys<'py>,
-    lengths: LengthArgument<'py>,
-    max_score: MaxScore,
-    scores: Array<'py>,
-}
-
-/// What to do with a batch of any dtype.
-trait WithBatch<'py> {
-    type Output;
-
-    fn run<S: Score + Stored, Q: Real>(
-        self,
-        batch: &Batch<'_, PyKeys<'py>, View<'_, S>, Q>,
-    ) -> Result<Self::Output, Refusal>;
-}
-
-impl<'py> Arguments<'py> {
-    fn run<W: WithBatch<'py>>(&self, action: W) -> Result<W::Output, Refusal> {
-        with_scores!(&Scores::view(&self.scores)?, scores => self.run_typed(scores, action))
-    }
-
-    fn run_typed<S: Score + Stored, W: WithBatch<'py>>(
-        &self,
-        scores: &View<'_, S>,
-        action: W,
-    ) -> Result<W::Output, Refusal> {
-        let (datasets, lengths) = (&self.datasets, &self.lengths.view()?);
-        let max_score = self.max_score.value;
-        if S::divides_in_f32(&self.max_score) {
-            let max_score = f32::from_f64(max_score);
-            action.run(&Batch {
-                datasets,
-                lengths,
-                scores,
-                max_score,
-            })
-        } else {
-            action.run(&Batch {
-                datasets,
-                lengths,
-                scores,
-                max_score,
-            })
-        }
-    }
-}
-
-struct Update<'a>(&'a mut BudgetTracker);
-
-impl<'py> WithBatch<'py> for Update<'_> {
-    type Output = ();
-
-    fn run<S: Score + Stored, Q: Real>(
-        self,
-        batch: &Batch<'_, PyKeys<'py>, View<'_, S>, Q>,
-    ) -> Result<(), Refusal> {
-        self.0.update(batch)
-    }
-}
-
-struct NormalStep<'a> {
-    tracker: &'a mut BudgetTracker,
-    step: u64,
-}
-
-impl<'py> WithBatch<'py> for NormalStep<'_> {
-    type Output = Vec<(String, f64)>;
-
-    fn run<S: Score + Stored, Q: Real>(
-        self,
-        batch: &Batch<'_, PyKeys<'py>, View<'_, S>, Q>,
-    ) -> Result<Self::Output, Refusal> {
-        self.tracker.normal_step(self.step, batch)?;
-        Ok(budget_metrics(self.tracker))
-    }
-}
-
-struct PenaltyStep<'a, 'py> {
-    tracker: &'a mut BudgetTracker,
-    py: Python<'py>,
-    step: u64,
-    k: usize,
-}
-
-impl<'py> WithBatch<'py> for PenaltyStep<'_, 'py> {
-    type Output = (Bound<'py, PyAny>, f64, Vec<(String, f64)>);
-
-    fn run<S: Score + Stored, Q: Real>(
-        self,
-        batch: &Batch<'_, PyKeys<'py>, View<'_, S>, Q>,
-    ) -> Result<Self::Output, Refusal> {
-        // An array of its own, as the reference returns one. Making it runs no
-        // Python code.
-        let shaped = PyArray1::<S>::zeros(self.py, batch.scores.len(), false);
-        let mut slots = shaped.readwrite();
-        let slots = slots
-            .as_slice_mut()
-            .map_err(|error| Error::value("scores", error, "room"))?;
-        let kept_ratio = self.tracker.penalty_step(self.step, batch, self.k, slots)?;
-        Ok((shaped.into_any(), kept_ratio, budget_metrics(self.tracker)))
-    }
-}
-
-/// Names and values of the budgets of the last step.
-fn budget_metrics(tracker: &BudgetTracker) -> Vec<(String, f64)> {
-    let budgets = tracker.step_budgets();
-    budgets
-        .map(|(key, budget)| (format!("toggle/budget/{key}"), budget))
-        .collect()
-}
-
-fn metrics(
-    py: Python<'_>,
-    is_penalty: bool,
-    budgets: Vec<(String, f64)>,
-) -> PyResult<Bound<'_, PyDict>> {
-    let metrics = PyDict::new(py);
-    metrics.set_item(
-        pyo3::intern!(py, "toggle/length_penalty_phase"),
-        i32::from(is_penalty),
-    )?;
-    for (name, budget) in budgets {
-        metrics.set_item(name, budget)?;
-    }
-    Ok(metrics)
 }
