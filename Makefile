@@ -16,8 +16,8 @@ VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install --quiet --no-input
 WHEELS := target/wheels
-# torch alone takes 6 GB: an environment of its own.
-FRAMEWORKS := $(CURDIR)/.venv-frameworks
+# Each takes 6 GB, and the frameworks exclude each other's transformers: an environment for each.
+FRAMEWORKS := trl verl
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # One interpreter for every build of the binding, so that PyO3 is not built anew between them.
@@ -28,7 +28,7 @@ SOURCES := Cargo.toml Cargo.lock README.md LICENSE $(shell find src python -not 
 # Python that is type-checked; a folder that does not exist yet is left out.
 TYPED := $(wildcard python examples benches/python tools)
 
-.PHONY: help demo test test-rust test-python test-frameworks fuzz fuzz-corpus lint bench accuracy dist fmt clean
+.PHONY: help demo test test-rust test-python test-frameworks $(FRAMEWORKS:%=test-%) fuzz fuzz-corpus lint bench accuracy dist fmt clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,8 +47,15 @@ test-rust: ## Rust tests and doc tests; needs no Python
 test-python: $(VENV)/.wheel ## Python tests; PYTEST_ARGS="-k name" picks some
 	$(BIN)/python -I -m pytest $(PYTEST_ARGS)
 
-test-frameworks: $(FRAMEWORKS)/.wheel ## torch.distributed, Ray, open-instruct's loop; installs torch, and is no part of test
-	$(FRAMEWORKS)/bin/python -I -m pytest tests/frameworks $(PYTEST_ARGS)
+test-frameworks: $(FRAMEWORKS:%=test-%) ## Tests inside of TRL, verl, torch.distributed, Ray; installs torch, no part of test
+
+test-trl: $(VENV)-trl/.wheel
+	$(VENV)-trl/bin/python -I -m pytest tests/frameworks/with_trl $(PYTEST_ARGS)
+
+# torch.distributed and Ray come with verl.
+test-verl: $(VENV)-verl/.wheel
+	$(VENV)-verl/bin/python -I -m pytest tests/frameworks/with_ray $(PYTEST_ARGS)
+	$(VENV)-verl/bin/python -I -m pytest tests/frameworks/with_verl $(PYTEST_ARGS)
 
 fuzz: ## Fuzz the estimators, SECONDS=60 each; TARGET="p2 gk" picks some
 	command -v cargo-fuzz > /dev/null || cargo install --locked cargo-fuzz
@@ -99,7 +106,7 @@ fmt: $(VENV)/.tools ## Format Rust and Python
 clean: ## Remove all that was made
 	cargo clean
 	cargo clean --manifest-path fuzz/Cargo.toml
-	rm -rf $(VENV) $(FRAMEWORKS) dist demo-out .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(FRAMEWORKS:%=$(VENV)-%) dist demo-out .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Installs $(1) into an environment of its own and uses it from an empty folder.
 define try_alone
@@ -127,12 +134,12 @@ $(VENV)/.wheel: $(VENV)/.tools $(SOURCES)
 	$(BIN)/python $(PIP_INSTALL) "$$(echo $(WHEELS)/*.whl)[report]"
 	touch $@
 
-$(FRAMEWORKS)/.tools: pyproject.toml
-	$(PYTHON) -m venv $(FRAMEWORKS)
-	$(FRAMEWORKS)/bin/python $(PIP_INSTALL) --upgrade "pip>=25.1"
-	$(FRAMEWORKS)/bin/python $(PIP_INSTALL) --group frameworks
+# uv keeps one copy of what both environments have, torch above all.
+$(FRAMEWORKS:%=$(VENV)-%/.tools): $(VENV)-%/.tools: pyproject.toml $(VENV)/.tools
+	$(PYTHON) -m venv $(@D)
+	$(BIN)/uv pip install --quiet --python $(@D)/bin/python --group $*
 	touch $@
 
-$(FRAMEWORKS)/.wheel: $(VENV)/.wheel $(FRAMEWORKS)/.tools
-	$(FRAMEWORKS)/bin/python $(PIP_INSTALL) --force-reinstall --no-deps $(WHEELS)/*.whl
+$(FRAMEWORKS:%=$(VENV)-%/.wheel): $(VENV)-%/.wheel: $(VENV)/.wheel $(VENV)-%/.tools
+	$(BIN)/uv pip install --quiet --python $(@D)/bin/python --reinstall --no-deps $(WHEELS)/*.whl
 	touch $@

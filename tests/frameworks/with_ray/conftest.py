@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-MODULES = [str(HERE), str(HERE.parents[1] / "examples" / "recipes")]
+MODULES = [str(HERE), str(HERE.parents[2] / "examples" / "recipes")]
 sys.path[:0] = MODULES
 os.environ["PYTHONPATH"] = os.pathsep.join(MODULES)  # for the processes that Ray starts
 

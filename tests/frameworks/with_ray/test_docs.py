@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-PROJECT = HERE.parents[1]
+PROJECT = HERE.parents[2]
 sys.path.append(str(PROJECT / "benches" / "python"))
 
 from bench_snapshots import tables  # noqa: E402 - its folder has just been added
