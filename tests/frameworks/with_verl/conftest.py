@@ -17,7 +17,7 @@ with warnings.catch_warnings():
     import ray
     import transfer_queue as tq
 
-    import verl.trainer.ppo.v1
+    from verl_run import empty_queue
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,9 +42,7 @@ def cluster() -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def queue(cluster: str) -> Iterator[str]:
+def queue(cluster: str) -> str:
     """It is empty before each test."""
-    for partition, items in (tq.kv_list() or {}).items():
-        if items:
-            tq.kv_clear(keys=[*items], partition_id=partition)
-    yield cluster
+    empty_queue()
+    return cluster

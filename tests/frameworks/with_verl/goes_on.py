@@ -18,5 +18,7 @@ run = Run(config_of(*overrides, folder=folder))
 run.buffer._resume(run.trainer.global_steps)  # noqa: SLF001 - what its first step would do
 loaded = run.buffer.toggle.to_bytes().hex()
 rewards = [run.step()[0] for _ in range(3)]
-print(json.dumps({"loaded": loaded, "rewards": rewards, "state": run.buffer.toggle.to_bytes().hex()}))
+print(
+    json.dumps({"loaded": loaded, "rewards": rewards, "state": run.buffer.toggle.to_bytes().hex()})
+)
 ray.shutdown()

@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import transfer_queue as tq
 
 from toggle_rs import CheckpointError, Toggle
 from toggle_rs.integrations.verl import STATE, ToggleReplayBuffer, ToggleReplayBufferAsync
-from verl_run import ASYNC, TOGGLE, Run, config_of
+from verl_run import ASYNC, TOGGLE, Run, config_of, empty_queue
 
 GOES_ON = Path(__file__).with_name("goes_on.py")
 
@@ -41,7 +40,9 @@ def test_a_new_process_goes_on(resume: str, queue: str, tmp_path: Path) -> None:
         ]
         folder = tmp_path / "other"
     command = [sys.executable, str(GOES_ON), queue, str(folder), *overrides]
-    told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1])
+    told = json.loads(
+        subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]
+    )
     assert told["loaded"] == state.read_bytes().hex()
     assert [{int(k): v for k, v in step.items()} for step in told["rewards"]] == rewards[3:]
     assert told["state"] == whole.buffer.toggle.to_bytes().hex()
@@ -52,16 +53,14 @@ def test_asynchronous_groups_that_wait_are_counted_once(tmp_path: Path) -> None:
     whole.trainer.on_train_begin()
     rewards = [whole.step()[0] for _ in range(6)]
 
-    for key in whole.waiting():
-        tq.kv_clear(keys=[key], partition_id="train")
+    empty_queue()
     first = Run(config_of(*TOGGLE, *ASYNC, folder=tmp_path))
     first.trainer.on_train_begin()
     for _ in range(3):
         first.step()
     save(first)
     first.step()  # lost: the run is killed here
-    for key, keys in first.waiting().items():
-        tq.kv_clear(keys=[key, *keys], partition_id="train")
+    empty_queue()
 
     again = Run(config_of(*TOGGLE, *ASYNC, folder=tmp_path))
     again.loop.prompts |= first.loop.prompts
@@ -88,14 +87,19 @@ def test_a_checkpoint_without_a_state_is_told(tmp_path: Path) -> None:
     state.write_bytes(good[:-1])
     with pytest.raises(CheckpointError):
         Run(config_of(*TOGGLE, folder=tmp_path)).step()
+    empty_queue()
     state.unlink()
+    again = Run(config_of(*TOGGLE, folder=tmp_path))
     with pytest.warns(UserWarning, match="does not exist: budgets begin with nothing"):
-        Run(config_of(*TOGGLE, folder=tmp_path)).step()
+        again.step()
 
 
 def test_what_cannot_work_is_refused_at_the_start() -> None:
     sampler = "trainer.v1.sampler"
-    colocated = ("reward.reward_model.enable=true", "reward.reward_model.enable_resource_pool=false")
+    colocated = (
+        "reward.reward_model.enable=true",
+        "reward.reward_model.enable_resource_pool=false",
+    )
     for overrides, error, match in (
         (("trainer.v1.trainer_mode=colocate_async",), ValueError, "ToggleReplayBufferAsync"),
         ((*ASYNC, "trainer.v1.trainer_mode=sync"), ValueError, "takes ToggleReplayBuffer$"),
@@ -118,5 +122,5 @@ def test_every_estimator_has_a_name() -> None:
 
 
 def test_the_asynchronous_buffer_is_both() -> None:
-    first, second, third, *_ = ToggleReplayBufferAsync.__mro__
+    _, second, third, *_ = ToggleReplayBufferAsync.__mro__
     assert (second, third.__name__) == (ToggleReplayBuffer, "ReplayBufferAsync")

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import transfer_queue as tq
+from verl.trainer.ppo.v1.utils import MetricsAggregator
 
-from told import Told
 from toggle_rs import Shaped, Toggle
+from told import Told
 from verl_run import (
     OVERRIDES,
     PROMPTS_A_STEP,
@@ -21,9 +22,6 @@ from verl_run import (
     dataset_of,
 )
 
-from verl.trainer.ppo.v1.utils import MetricsAggregator
-
-SETTINGS = ("m=1", "lambda_=0.5", "percentile=70")
 METRICS = {f"toggle/{name}" for name in (
     "length_penalty_phase", "kept_ratio", "enforced_group_ratio", "lost_signal_group_ratio",
     "gained_signal_group_ratio", "tokens_over_budget", "budget_min", "budget_median", "budget_max",
@@ -123,9 +121,7 @@ def test_max_score_judges_acc_or_else_the_reward() -> None:
 def shaped_batches() -> list[Shaped]:
     toggle = Toggle(m=1, lambda_=0.5, percentile=80)
     toggle.observe(["a", "b", "c"], [10, 20, 90], [1.0, 1.0, 1.0], step=0)
-    return [
-        toggle.shape(1, np.ones(2), [15, 9], [name] * 2, groups=2) for name in ("a", "b", "c")
-    ]
+    return [toggle.shape(1, np.ones(2), [15, 9], [name] * 2, groups=2) for name in ("a", "b", "c")]
 
 
 def test_how_verl_puts_the_metrics_of_a_step_together() -> None:

@@ -30,9 +30,8 @@ class Told:
         for session, given in zip(answers(prompt), rewards, strict=True):
             total = sum(given[-1])
             over = sum(trajectory.tokens for trajectory in session) > budget
-            if over and (self.penalty == "zero" or total > 0):
-                given = [[0.0 for _ in row] for row in given]
-            result.append(given)
+            masked = over and (self.penalty == "zero" or total > 0)
+            result.append([[0.0 for _ in row] for row in given] if masked else given)
         return result
 
     @staticmethod

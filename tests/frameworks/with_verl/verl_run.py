@@ -17,7 +17,6 @@ import torch
 import transfer_queue as tq
 from hydra import compose, initialize_config_module
 from omegaconf import DictConfig
-
 from verl.experimental.agent_loop.agent_loop import AgentLoopMetrics, AgentLoopOutput
 from verl.trainer.ppo.v1 import get_trainer_cls
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
@@ -98,7 +97,9 @@ def answers(prompt: int) -> list[list[Trajectory]]:
             if length > 2 and prompt % 2:  # spread over tokens, in numbers that add up exactly
                 rewards[-1], rewards[1] = reward / 4, reward * 3 / 4
             mask = [int(i % 5 < 4) for i in range(length)]  # every fifth token is a tool's
-            session.append(Trajectory(mask, rewards, correct, acc))
+            # No tokens, no reward: then only `acc` can tell.
+            judged = correct and (length > 0 or acc is not None)
+            session.append(Trajectory(mask, rewards, judged, acc))
         sessions.append(session)
     return sessions
 
@@ -239,6 +240,12 @@ class Run:
                 sessions.append([])
             sessions[session].append(row)
         return result
+
+
+def empty_queue() -> None:
+    for partition, items in (tq.kv_list() or {}).items():
+        if items:
+            tq.kv_clear(keys=[*items], partition_id=partition)
 
 
 def as_answered(prompt: int) -> list[list[list[float]]]:
