@@ -26,6 +26,6 @@ def shape_experiences(
         ),
     )
     for experience, is_kept in zip(experiences, shaped.kept.tolist(), strict=True):
-        if not is_kept:
-            experience.rewards = experience.rewards * 0.0  # float, also of an integer tensor
-            experience.scores = experience.scores * 0.0  # what the dynamic filter looks at
+        # Floats also where a tensor held integers. The dynamic filter looks at the scores.
+        experience.rewards = experience.rewards * float(is_kept)
+        experience.scores = experience.scores * float(is_kept)

@@ -78,6 +78,7 @@ def test_openrlhf(toggle: Toggle) -> None:
     shape_experiences(toggle, 1, group, "math")
     assert [float(one.rewards.item()) for one in group] == [0.5, 0.0, 0.0, 0.0]
     assert [float(one.scores.item()) for one in group] == [1.0, 0.0, 0.0, 0.0]
+    assert all(one.rewards.dtype.kind == "f" for one in group)
     assert toggle.counts() == {("math",): 6}
     unsolved = [experience(1, 1, 99), experience(0, 0, 99), experience(0, 0, 99)]
     shape_experiences(toggle, 1, unsolved, "math")
