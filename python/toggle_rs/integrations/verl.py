@@ -201,7 +201,7 @@ def _read_queue(partition_id: str, keys: list[str], max_score: float) -> list[Re
     return responses_of(
         keys,
         np.array([row.sum().item() for row in data["rm_scores"]], np.float32),
-        [fields.get("reward_extra_info", {}).get("acc") for fields in extra_fields],
+        [(fields.get("reward_extra_info") or {}).get("acc") for fields in extra_fields],
         [int(row.sum()) for row in data["response_mask"]],
         [str(name) for name in _plain(data.get("data_source", ["unknown"] * len(keys)))],
         max_score,

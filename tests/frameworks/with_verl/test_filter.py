@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from told import Told
-from verl_run import ASYNC, PROMPTS_A_STEP, TOGGLE, Run, as_answered, config_of
+from verl_run import (
+    ASYNC,
+    PROMPTS_A_STEP,
+    TOGGLE,
+    Run,
+    answers,
+    as_answered,
+    config_of,
+    empty_queue,
+)
 
 FILTER = ("algorithm.filter_groups.enable=true", "data.gen_batch_size=1")
 
@@ -74,6 +83,26 @@ def test_stale_groups_count_when_they_are_dropped() -> None:
     assert run.left() == {*range(PROMPTS_A_STEP)} | rewards.keys()
     told.observe(run.left())
     assert run.buffer.toggle.counts() == told.counts()
+
+
+def test_groups_that_failed_count_only_where_verl_trains_on_them() -> None:
+    run = Run(config_of(*TOGGLE, *ASYNC, "data.gen_batch_size=1"))
+    run.loop.fails = {0, 3}
+    rewards, metrics = run.step()
+    assert rewards.keys() == {1, 2, 4, 5, 6, 7}
+    assert metrics["training/rollout_failure/evicted_samples"] == 2
+    assert run.left() == {*range(8)}
+    told = Told(m=1, lambda_=0.5, percentile=70)
+    told.observe(rewards)
+    assert run.buffer.toggle.counts() == told.counts()
+
+    empty_queue()
+    run = Run(config_of(*TOGGLE))
+    run.loop.fails = {0, 3}
+    rewards, _ = run.step()
+    correct = [session[-1].correct for i in rewards for session in answers(i)[: len(rewards[i])]]
+    assert [len(rewards[i]) for i in (0, 3)] == [len(answers(i)) - 1 for i in (0, 3)]
+    assert sum(run.buffer.toggle.counts().values()) == sum(correct)
 
 
 def test_groups_are_shaped_by_the_step_that_takes_them() -> None:

@@ -110,16 +110,20 @@ class AgentLoop:
     def __init__(self) -> None:
         self.prompts: dict[str, int] = {}
         self.without: tuple[str, ...] = ()
+        self.fails: set[int] = set()
 
     def generate_sequences(self, batch: Any) -> None:
         self.put({uid: int(i) for uid, i in zip(batch["uid"], batch["index"], strict=True)})
 
     def put(self, prompts: dict[str, int], partition: str = "train") -> None:
+        """Trajectories of all prompts; those whose agent loop `fails` lack their last session."""
         self.prompts |= prompts
         rows = [
             (f"{uid}_{session}_{index}", self._fields(uid, prompt, trajectory))
             for uid, prompt in prompts.items()
-            for session, trajectories in enumerate(answers(prompt))
+            for session, trajectories in enumerate(
+                answers(prompt)[:-1] if prompt in self.fails else answers(prompt)
+            )
             for index, trajectory in enumerate(trajectories)
         ]
         order = np.random.default_rng(len(rows)).permutation(len(rows))
@@ -129,9 +133,11 @@ class AgentLoop:
             fields=list_of_dict_to_tensordict([rows[i][1] for i in order]),
             tags=[{"status": "success"} for _ in order],
         )
-        tq.kv_batch_put(
-            keys=[*prompts], partition_id=partition, tags=[{"status": "finished"} for _ in prompts]
-        )
+        tags = [
+            {"status": "failure" if prompt in self.fails else "finished"}
+            for prompt in prompts.values()
+        ]
+        tq.kv_batch_put(keys=[*prompts], partition_id=partition, tags=tags)
 
     def _fields(self, uid: str, prompt: int, trajectory: Trajectory) -> dict[str, Any]:
         """As verl's agent loop writes them."""
