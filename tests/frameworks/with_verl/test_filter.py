@@ -44,6 +44,7 @@ def test_groups_without_a_signal_go_after_shaping(metric: str, mode: str) -> Non
         lost += sum(not plain.is_filtered(step, prompt, metric) for prompt in dropped)
         told.observe(now)
         assert run.buffer.toggle.counts() == told.counts()
+        assert run.buffer._responses.keys() <= run.waiting().keys()  # noqa: SLF001 - no leak
     assert gained, "groups that the filter would have dropped before shaping"
     assert lost or metric == "solved", "and the other way round"
 
