@@ -26,7 +26,7 @@ from toggle_rs.integrations import _trl_callback
 from toggle_rs.integrations.trl import ToggleReward
 from trl_grpo import make_dataset, make_model, make_tokenizer
 
-STEPS, BATCH, GROUP = 12, 12, 4
+STEPS, BATCH, GROUP = 9, 12, 4
 SETTINGS: dict[str, Any] = {"m": 2, "lambda_": 0.5, "percentile": 60}
 
 
@@ -64,7 +64,8 @@ class Recorded(ToggleReward):
     def __call__(
         self, prompts: list[Any], completions: list[Any], **columns: Any
     ) -> list[float | None]:
-        rewards = super().__call__(prompts, completions, **columns)
+        shaped = super().__call__(prompts, completions, **columns)
+        batch = {"prompts": prompts, "completions": completions, **columns}
         state = columns["trainer_state"]
         call = {
             "step": state.global_step,
@@ -72,15 +73,17 @@ class Recorded(ToggleReward):
             "penalty": self.toggle.is_penalty_step(state.global_step),
             "budgets": {name: budget for (name,), budget in sorted(self.toggle.budgets().items())},
             "prompts": prompts,
-            "lengths": [len(ids) for ids in columns["completion_ids"]],
-            "datasets": columns.get("dataset"),
-            "rewards": rewards,
+            "completions": completions,
+            "lengths": list(self._length(**batch) if self._length else self._lengths(batch)),
+            "datasets": columns["dataset"],
+            "rewards": list(self._reward_func(**batch)),
+            "shaped": shaped,
         }
         self.calls.append(call)
         if self.path is not None:
             with self.path.open("a") as file:
                 file.write(json.dumps(call) + "\n")
-        return rewards
+        return shaped
 
 
 def make_trainer(folder: Path, reward: Any, **options: Any) -> GRPOTrainer:
