@@ -22,7 +22,7 @@ from trl import GRPOConfig, GRPOTrainer
 from toggle_rs.integrations.trl import ToggleReward
 
 LETTERS = string.ascii_lowercase[:6]
-SPECIAL = ["<pad>", "<end>", "say"]
+PAD, END = "<pad>", "<end>"
 
 
 def has_letter(completions: list[str], letter: list[str], **_: Any) -> list[float]:
@@ -32,11 +32,11 @@ def has_letter(completions: list[str], letter: list[str], **_: Any) -> list[floa
 
 def make_tokenizer() -> PreTrainedTokenizerFast:
     """A word is a token."""
-    words = {word: i for i, word in enumerate([*SPECIAL, *LETTERS])}
-    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<pad>"))  # noqa: S106 - no password
+    words = {word: i for i, word in enumerate([PAD, END, "say", *LETTERS])}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token=PAD))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<end>", padding_side="left"
+        tokenizer_object=tokenizer, pad_token=PAD, eos_token=END, padding_side="left"
     )
 
 
@@ -58,7 +58,11 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
 def make_dataset(copies: int = 50) -> Dataset:
     """Prompts, the letter that each asks for, and the dataset whose budget counts."""
     rows = [
-        {"prompt": f"say {letter}", "letter": letter, "dataset": "vowels" if letter in "ae" else "others"}
+        {
+            "prompt": f"say {letter}",
+            "letter": letter,
+            "dataset": "vowels" if letter in "ae" else "others",
+        }
         for letter in LETTERS
     ]
     return Dataset.from_list(rows * copies)

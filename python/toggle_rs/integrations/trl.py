@@ -133,8 +133,9 @@ class ToggleReward:
         by_rank, rank = _gather(own)
         shaped, metrics = self._shape(trainer_state.global_step, list(chain(*by_rank)))
         # The same keys on every rank: the trainer gathers them one by one.
-        for name, value in metrics.items() if log_metric else ():
-            log_metric(name, value)
+        if log_metric is not None:
+            for name, value in metrics.items():
+                log_metric(name, value)
         first = sum(map(len, by_rank[:rank]))
         return shaped[first : first + len(own)]
 

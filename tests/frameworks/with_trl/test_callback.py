@@ -58,9 +58,7 @@ def test_settings_may_change_and_estimators_may_not(tmp_path: Path) -> None:
         third.train(resume_from_checkpoint=True)
 
 
-def test_a_state_that_is_large_lies_beside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_that_is_large_lies_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_trl_callback, "LARGE", 0)
     first = make_reward()
     make_trainer(tmp_path / "one", first, **SAVING).train()
