@@ -79,42 +79,48 @@ def test_a_state_that_is_large_lies_beside(tmp_path: Path, monkeypatch: pytest.M
 
 
 class Preempted(TrainerCallback):  # type: ignore[misc]
-    """The machine is taken away when a step's completions are scored and nothing is learnt yet.
-
-    Does what the handler of SIGTERM does, without its wait of some seconds.
-    """
+    """The machine is taken away: does what the handler of SIGTERM does, without its wait."""
 
     def __init__(self, step: int) -> None:
         self.step = step
-        self.callback: Any = None
+        self.saves: Any = None
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Completions are scored, and nothing is learnt from them yet."""
         if state.global_step == self.step:
-            self.callback.jit_manager.is_checkpoint_requested = True
-            self.callback.on_pre_optimizer_step(args, state, control)
+            self.saves.jit_manager.is_checkpoint_requested = True
+            self.saves.on_pre_optimizer_step(args, state, control)
 
 
-def test_a_checkpoint_in_the_midst_of_a_step_has_what_was_before_it(tmp_path: Path) -> None:
+class PreemptedLater(Preempted):
+    def on_pre_optimizer_step(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
+        """It is saved at the end of the step, before other callbacks hear of that."""
+        if state.global_step == self.step:
+            self.saves.jit_manager.is_checkpoint_requested = True
+
+
+@pytest.mark.parametrize(("stop", "saved"), [(Preempted(3), 3), (PreemptedLater(2), 3)])
+def test_a_checkpoint_in_the_midst_of_a_step_has_what_was_before_it(
+    tmp_path: Path, stop: Preempted, saved: int
+) -> None:
     whole = make_reward()
     make_trainer(tmp_path / "whole", whole, max_steps=6).train()
 
     first = make_reward()
-    stop = Preempted(3)
     options = {"max_steps": 6, "enable_jit_checkpoint": True}
     trainer = make_trainer(tmp_path, first, callbacks=[first.callback(), stop], **options)
-    stop.callback = next(
+    stop.saves = next(
         callback
         for callback in trainer.callback_handler.callbacks
         if type(callback).__name__ == "JITCheckpointCallback"
     )
     trainer.train()
-    assert [call["step"] for call in first.calls] == [0, 1, 2, 3]
-    assert (tmp_path / "checkpoint-3").is_dir()
+    assert [call["step"] for call in first.calls] == list(range(stop.step + 1))
 
     second = make_reward()
     trainer = make_trainer(tmp_path, second, **options)
-    trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-3"))
-    assert [call["step"] for call in second.calls] == [3, 4, 5]
-    calls = [*first.calls[:3], *second.calls]
+    trainer.train(resume_from_checkpoint=str(tmp_path / f"checkpoint-{saved}"))
+    assert [call["step"] for call in second.calls] == list(range(saved, 6))
+    calls = [*first.calls[:saved], *second.calls]
     assert [call["shaped"] for call in calls] == expected.shaped(calls, **SETTINGS, size=GROUP)
     assert second.toggle == whole.toggle
