@@ -7,13 +7,9 @@ use super::arrays::{Array, Scores, with_scores};
 use super::errors::wrong_type;
 use super::lengths::LengthArgument;
 use super::numbers;
-use crate::column::{Column, Lengths};
+use crate::column::{CHUNK, Column, Lengths, chunks};
 use crate::shaping::{Score, check_scores};
 use crate::{Error, Result};
-
-/// Values that are copied at a time, so that an array of any size needs
-/// little memory beside it.
-const CHUNK: usize = 2048;
 
 /// Lengths for the estimators that count.
 pub(super) struct Integers<'py>(LengthArgument<'py>);
@@ -26,19 +22,9 @@ impl<'py> Integers<'py> {
     /// Hands all values over, once all of them are known to be good.
     pub fn feed(&self, take: &mut dyn FnMut(&[u64]) -> Result<()>) -> Result<()> {
         let lengths = self.0.view()?;
-        let mut chunk = [0; CHUNK];
-        let samples = lengths.len();
-        let mut pass = |take: &mut dyn FnMut(&[u64]) -> Result<()>| {
-            (0..samples).step_by(CHUNK).try_for_each(|start| {
-                let chunk = &mut chunk[..CHUNK.min(samples - start)];
-                lengths.read(start, chunk)?;
-                take(chunk)
-            })
-        };
-        if samples > CHUNK {
-            pass(&mut |_| Ok(()))?;
-        }
-        pass(take)
+        lengths.check()?;
+        let mut room = Vec::new();
+        chunks(lengths.len(), CHUNK).try_for_each(|chunk| take(lengths.block(chunk, &mut room)))
     }
 }
 
@@ -60,14 +46,10 @@ impl<'py> Floats<'py> {
         };
         with_scores!(&values, view => {
             check_scores(view).map_err(|error| error.about("values"))?;
-            let mut chunk = [0.0; CHUNK];
-            let samples = view.len();
-            (0..samples).step_by(CHUNK).try_for_each(|start| {
-                let chunk = &mut chunk[..CHUNK.min(samples - start)];
-                for (slot, i) in chunk.iter_mut().zip(start..) {
-                    *slot = Score::as_f64(view.get(i));
-                }
-                take(chunk)
+            let mut room = Vec::new();
+            chunks(view.len(), CHUNK).try_for_each(|chunk| {
+                view.copy(chunk, &mut room, Score::as_f64);
+                take(&room)
             })
         })
     }
