@@ -13,6 +13,7 @@ import argparse
 import string
 from typing import Any
 
+import torch
 from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM, set_seed
@@ -75,6 +76,7 @@ def main() -> None:
     parser.add_argument("--output", default="trl-out", help="folder for checkpoints")
     args = parser.parse_args()
 
+    torch.set_num_threads(1)  # for so small a model
     set_seed(0)
     tokenizer = make_tokenizer()
     # Budgets are those of the first four steps. By default they follow the run.
