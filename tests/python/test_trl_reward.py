@@ -197,6 +197,17 @@ def test_max_score_says_what_is_correct() -> None:
     assert reward.toggle.counts() == {("math",): 2}
 
 
+def test_a_reward_in_float32_reaches_the_same_score() -> None:
+    single = [np.float32(0.7), 0.7, np.float32(0.6999), 0.6999]
+    reward = attached(ToggleReward(lambda **_: single, max_score=0.7, **SETTINGS))
+    shaped = call(reward, 0, [0] * 4, [1] * 4, max_score=["a column"] * 4)
+    assert shaped == [float(value) for value in single]
+    reward.settle(1)
+    assert reward.toggle.counts() == {("math",): 2}
+    with pytest.raises(ValueError, match="max_score: got nan"):
+        ToggleReward(given, max_score=math.nan, **SETTINGS)
+
+
 def test_datasets_have_budgets_of_their_own_or_share_one() -> None:
     columns = {"dataset": ["math", "code", ["math", "code"], "math"]}
     apart = attached(ToggleReward(given, **SETTINGS))

@@ -32,7 +32,7 @@ class _Sample(NamedTuple):
     reward: float | None
     length: int
     dataset: Any
-    correct: bool | None
+    correct: bool
     group: str | None
 
 
@@ -89,15 +89,16 @@ class ToggleReward:
             raise TypeError(f"reward_func: got {function!r}, expected a callable")
         if any(map(inspect.iscoroutinefunction, (function, type(function).__call__))):
             raise TypeError("reward_func: got an async function, expected one that returns a list")
+        if not math.isfinite(max_score):
+            raise ValueError(f"max_score: got {max_score}, expected a finite number")
         self.toggle = Toggle(**settings)
         self.run: _Run | None = None
         # The trainer's name for it, in the logs.
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self._reward_func = reward_func
         self._dataset_column = dataset_column
-        self._correct = correct
+        self._is_correct = correct or functools.partial(_reaches, max_score)
         self._length = length
-        self._max_score = max_score
         self._waiting: list[dict[str, Any]] = []
 
     def __call__(
@@ -193,7 +194,7 @@ class ToggleReward:
                 "says whose budget counts, or None for one budget for all"
             )
         values = _column("rewards", rewards, size, _reward)
-        correct = None if self._correct is None else self._correct(**batch | {"rewards": values})
+        correct = self._is_correct(**batch | {"rewards": values})
         lengths = self._lengths(batch) if self._length is None else self._length(**batch)
         return list(
             map(
@@ -201,7 +202,7 @@ class ToggleReward:
                 values,
                 _column("length", lengths, size, operator.index),
                 ["all"] * size if column is None else _column(column, batch[column], size, _same),
-                [None] * size if correct is None else _column("correct", correct, size, _flag),
+                _column("correct", correct, size, _flag),
                 _column("groups", self._groups(batch), size, _same),
             )
         )
@@ -217,10 +218,8 @@ class ToggleReward:
             "scores": np.array([samples[i].reward for i in counted], np.float64),
             "lengths": [samples[i].length for i in counted],
             "datasets": [samples[i].dataset for i in counted],
-            "max_score": self._max_score,
+            "correct": np.array([samples[i].correct for i in counted], bool),
         }
-        if self._correct is not None:
-            batch["correct"] = np.array([samples[i].correct for i in counted], bool)
         self.settle(step)
         shaped = self.toggle.shape(**batch, groups=[groups[i] for i in counted])
         self._waiting.append(batch)
@@ -273,6 +272,12 @@ def _reward(value: Any) -> float | None:
     if not math.isfinite(number):
         raise ValueError(f"got {number}, expected a finite number, or None for no reward")
     return number
+
+
+def _reaches(max_score: float, /, rewards: list[float | None], **_: Any) -> list[bool]:
+    """As float32, which the trainer makes of rewards, and a reward function may have made."""
+    least = np.float32(max_score)
+    return [reward is not None and bool(np.float32(reward) >= least) for reward in rewards]
 
 
 def _flag(value: Any) -> bool:
