@@ -15,7 +15,7 @@ fn streams() -> Vec<(&'static str, Vec<f64>)> {
     let lengths = common::streams();
     let named = lengths.iter().map(|(name, values)| (*name, reals(values)));
     named
-        .chain([("sorted", reals(&Vec::from_iter(0..VALUES)))])
+        .chain([("sorted", reals(&(0..VALUES).collect::<Vec<_>>()))])
         .collect()
 }
 
