@@ -7,6 +7,7 @@
 
 mod arrays;
 mod batch;
+mod calls;
 mod convert;
 mod errors;
 mod groups;
