@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import operator
 from typing import Any
@@ -21,6 +22,12 @@ class CompiledDocstrings(griffe.Extension):  # type: ignore[misc]  # its types a
 
 def document(declared: griffe.Module | griffe.Class, real: object) -> None:
     """Document all that `declared` holds as `real` says."""
+    if isinstance(declared, griffe.Class):
+        # A base that only the stubs know.
+        for base in declared.resolved_bases:
+            declared.bases.clear()
+            declared.members = {**copy.deepcopy(base.members), **declared.members}
+            declared.overloads.update(base.overloads)
     for name, overloads in filter(operator.itemgetter(1), declared.overloads.items()):
         function = griffe.Function(name, parameters=overloads[0].parameters)
         function.overloads = overloads
