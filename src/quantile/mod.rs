@@ -23,6 +23,7 @@ mod gk;
 mod histogram;
 mod interpolate;
 mod p2;
+mod state;
 mod window;
 
 pub use decay::DecayQuantile;
@@ -33,11 +34,10 @@ pub use gk::GkQuantile;
 pub use p2::P2Quantile;
 pub use window::WindowQuantile;
 
+pub use crate::column::MAX_LENGTH;
+
 use crate::column::check_block;
 use crate::error::{Error, Result};
-
-/// Lengths up to 2^53: every one of them is exact as an `f64`.
-pub const MAX_LENGTH: u64 = 1 << 53;
 
 /// Values that an estimator takes in, all told: up to 2^53 a count is exact as
 /// an `f64`, and no sum of a few of them overflows.

@@ -16,11 +16,9 @@
 //! bytes.
 
 mod codec;
-mod estimators;
 mod file;
 
 pub(crate) use codec::{Reader, Writer, invalid};
-pub(crate) use estimators::State;
 pub use file::{read_file, write_file};
 
 use crate::error::{Error, Result};
@@ -73,6 +71,20 @@ pub trait Payload: Sized {
 
     #[doc(hidden)]
     fn read(bytes: &mut Reader<'_>) -> Result<Self>;
+}
+
+/// An estimator's settings and what it has seen, apart: of many with the same
+/// settings, these are written once.
+pub(crate) trait State: Sized {
+    fn write_settings(&self, out: &mut Writer);
+
+    /// The empty estimator with these settings.
+    fn read_settings(bytes: &mut Reader<'_>) -> Result<Self>;
+
+    fn write_data(&self, out: &mut Writer);
+
+    /// The estimator with the settings of this one that has seen this.
+    fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self>;
 }
 
 /// State that can be written down and restored.

@@ -1,26 +1,12 @@
-//! The state of the estimators.
+//! Snapshots of the estimators, and of [`Estimator`].
 
-use super::{Kind, Payload, Reader, Writer, invalid};
+use super::{Estimator, Quantile, Value};
 use crate::error::Result;
-use crate::quantile::{Estimator, Quantile, Value};
-
-/// An estimator's settings and what it has seen, apart: of many with the same
-/// settings, these are written once.
-pub(crate) trait State: Sized {
-    fn write_settings(&self, out: &mut Writer);
-
-    /// The empty estimator with these settings.
-    fn read_settings(bytes: &mut Reader<'_>) -> Result<Self>;
-
-    fn write_data(&self, out: &mut Writer);
-
-    /// The estimator with the settings of this one that has seen this.
-    fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self>;
-}
+use crate::snapshot::{Kind, Payload, Reader, State, Writer, invalid};
 
 macro_rules! payload {
     (() $($doc:literal $variant:ident $hold:ident $class:ident $name:literal $number:literal;)*) => {$(
-        impl Payload for crate::quantile::$class {
+        impl Payload for super::$class {
             const KIND: Kind = Kind::$class;
 
             fn write(&self, out: &mut Writer) {
@@ -47,7 +33,7 @@ macro_rules! number {
 macro_rules! read_settings {
     (($bytes:expr) $($doc:literal $variant:ident $hold:ident $class:ident $name:literal $number:literal;)*) => {
         match $bytes.byte()? {
-            $($number => crate::quantile::$class::read_settings($bytes)?.into(),)*
+            $($number => super::$class::read_settings($bytes)?.into(),)*
             kind => return Err(invalid(format!("there is no estimator {kind}"))),
         }
     };
