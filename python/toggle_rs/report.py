@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from .tables import tables
+from .tables import replay_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,24 +34,24 @@ _BAR: Final = "#8C8372"
 _INK: Final = "#333333"
 
 
-def write_png(replay: Replay, settings: str, path: Path) -> None:
+def write_png(replay: Replay, path: Path) -> None:
     """Draw budgets and kept ratio over the steps into a PNG file."""
-    path.write_bytes(_png(replay, settings))
+    path.write_bytes(_png(replay))
 
 
-def write_html(replay: Replay, settings: str, path: Path) -> None:
+def write_html(replay: Replay, path: Path) -> None:
     """Write one page that needs no other file: tables and picture."""
-    picture = base64.b64encode(_png(replay, settings)).decode()
-    body = "\n".join(map(_html_table, tables(replay)))
-    page = _PAGE.format(settings=html.escape(settings), picture=picture, body=body)
+    picture = base64.b64encode(_png(replay)).decode()
+    body = "\n".join(map(_html_table, replay_tables(replay)))
+    page = _PAGE.format(settings=html.escape(str(replay.settings)), picture=picture, body=body)
     path.write_text(page, encoding="utf-8")
 
 
-def draw(replay: Replay, settings: str) -> Figure:
+def draw(replay: Replay) -> Figure:
     """Draw budgets over the steps, and below them the kept ratio; penalty phases are shaded."""
     figure = Figure(figsize=(10, 5.5), layout="constrained")
     budgets, kept = figure.subplots(2, sharex=True, height_ratios=(2.2, 1))
-    figure.suptitle(f"Toggle on a logged run   ({settings})", x=0.01, ha="left", color=_INK)
+    figure.suptitle(f"Toggle on a logged run   ({replay.settings})", x=0.01, ha="left", color=_INK)
     for axes in (budgets, kept):
         for start, end in _penalty_spans(replay.steps):
             axes.axvspan(start, end, color=_PENALTY, linewidth=0, zorder=0)
@@ -81,7 +81,7 @@ def _draw_budgets(figure: Figure, axes: Axes, replay: Replay) -> None:
     drawn = (step.budgets.get(name, 0) for step in replay.steps for name in names)
     highest = max(drawn, default=100)
     axes.set_ylim(0, 1.05 * highest + 1)
-    axes.set_ylabel("budget (tokens)", color=_INK)
+    axes.set_ylabel(f"budget ({replay.unit})", color=_INK)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     handles = [*axes.get_lines(), Patch(color=_PENALTY, label=" length-penalty phase")]
     legend = figure.legend(handles=handles, loc="outside right upper", frameon=False)
@@ -126,9 +126,9 @@ def _penalty_spans(steps: list[Step]) -> Iterator[tuple[float, float]]:
             yield numbers[0] - 0.5, numbers[-1] + 0.5
 
 
-def _png(replay: Replay, settings: str) -> bytes:
+def _png(replay: Replay) -> bytes:
     file = io.BytesIO()
-    draw(replay, settings).savefig(file, format="png", dpi=150)
+    draw(replay).savefig(file, format="png", dpi=150)
     return file.getvalue()
 
 
