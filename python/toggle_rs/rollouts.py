@@ -78,11 +78,16 @@ class Columns:
         return len(self.step)
 
 
-def gather(parts: Sequence[RolloutColumns]) -> Columns:
+def gather(parts: Sequence[RolloutColumns], *, is_numbered: bool = True) -> Columns:
     """One set of columns from those of several files, in the order of the files.
 
     The rules are those of `read_traces`: rows are sorted by step and sample, of repeated ones the
     later file's counts, and names are numbered by first appearance.
+
+    Args:
+        parts: At least one.
+        is_numbered: Whether the files number the samples of a step; if not, rows are numbered as
+            they come, in each part anew.
     """
     numbers: dict[tuple[str, ...], int] = {}
     datasets = []
@@ -95,6 +100,9 @@ def gather(parts: Sequence[RolloutColumns]) -> Columns:
         if name != "dataset"
     }
     columns["dataset"] = np.concatenate(datasets)
+    if not is_numbered:
+        sizes = [len(part) for part in parts]
+        columns["sample"] += np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
 
     order = np.lexsort((columns["sample"], columns["step"]))  # Stable: later files stay later.
     step, sample = columns["step"][order], columns["sample"][order]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
-use toggle_rs::traces::{Reader, Rollouts, TraceError};
+use toggle_rs::traces::{Count, Fields, Reader, Rollouts, TraceError};
 
 /// A folder of its own for each test, removed at the end.
 struct Folder(PathBuf);
@@ -60,6 +60,23 @@ fn gzip(content: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(content).unwrap();
     encoder.finish().unwrap()
+}
+
+fn zstd(content: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.include_checksum(true).unwrap();
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Reads one file of lines with these fields.
+fn read_with(fields: Fields, content: &str) -> Result<Rollouts, TraceError> {
+    let folder = Folder::new();
+    let mut reader = Reader::new(fields);
+    reader.read_file(&folder.file("shard.jsonl", content), |_| {
+        Ok::<(), TraceError>(())
+    })?;
+    reader.finish()
 }
 
 fn read(content: impl AsRef<[u8]>) -> Result<Rollouts, TraceError> {
@@ -220,7 +237,9 @@ const WRONG: &str = r#"
 "sample_idx": 1 -> "sample_idx": 01 -> field 'sample_idx': invalid number
 "prompt_idx": 0 -> "prompt_idx": [0] -> field 'prompt_idx': expected int but found array
 "prompt_idx": 0 -> "prompt_idx": -3 -> field 'prompt_idx': got -3, expected an integer >= 0
-[0, 0] -> 2 -> field 'response_tokens': expected array but found int
+[0, 0] -> -2 -> field 'response_tokens': got -2, expected an integer >= 0
+[0, 0] -> 2.5 -> field 'response_tokens': expected int but found float
+[0, 0] -> "two" -> field 'response_tokens': got a text, which holds no tokens
 [0, 0] -> null -> field 'response_tokens': expected array but found null
 [0, 0] -> [0, "0"] -> field 'response_tokens': expected int but found string
 [0, 0] -> [0, 0.5] -> field 'response_tokens': expected int but found float
@@ -233,6 +252,7 @@ const WRONG: &str = r#"
 "reward": 1.0 -> "reward": -Infinity -> field 'reward': got -inf, expected a finite number
 "reward": 1.0 -> "reward": 1e999 -> field 'reward': got inf, expected a finite number
 "reward": 1.0 -> "reward": null -> field 'reward': expected float but found null
+"reward": 1.0 -> "reward": truth -> field 'reward': expected ident
 "reward": 1.0 -> "reward": "1" -> field 'reward': expected float but found string
 "math" -> 7 -> field 'dataset': expected array but found int
 "math" -> ["math", 7] -> field 'dataset': expected string but found int
@@ -308,6 +328,99 @@ fn gzip_is_told_by_its_bytes_and_may_have_many_members() {
     let plain = folder.file("plain.jsonl.gz", math(0, 2, 3));
     let rollouts = Rollouts::read(&[plain, zipped]).unwrap();
     assert_eq!(rollouts.length, [1, 2, 3]);
+}
+
+#[test]
+fn zstd_is_told_by_its_bytes_and_may_have_many_frames() {
+    let folder = Folder::new();
+    let mut frames = zstd((math(0, 0, 1) + &math(0, 1, 2)[..40]).as_bytes());
+    frames.extend(zstd(&[]));
+    frames.extend(zstd(&math(0, 1, 2).as_bytes()[40..]));
+    let packed = folder.file("packed.jsonl", frames);
+    let plain = folder.file("plain.jsonl.zst", math(0, 2, 3));
+    let rollouts = Rollouts::read(&[plain, packed]).unwrap();
+    assert_eq!(rollouts.length, [1, 2, 3]);
+}
+
+#[test]
+fn a_damaged_zstd_stream_is_an_error() {
+    let text: String = (0..2000).map(|sample| math(0, sample, 7)).collect();
+    let whole = zstd(text.as_bytes());
+    assert_eq!(read(&whole).unwrap().len(), 2000);
+    let mut checksum = whole.clone();
+    let end = checksum.len() - 1;
+    checksum[end] ^= 1;
+    let mut tail = whole.clone();
+    tail.extend_from_slice(b"tail");
+    let cuts = [5, 20, whole.len() / 2, whole.len() - 1].map(|cut| whole[..cut].to_vec());
+    for bad in cuts.into_iter().chain([checksum, tail]) {
+        let (_, reason) = complaint(bad);
+        assert!(reason.starts_with("damaged zstd stream"), "{reason}");
+    }
+}
+
+/// Fields of another trainer's lines.
+fn other_fields(count: Count) -> Fields {
+    Fields {
+        step: "it".into(),
+        sample: None,
+        group: "prompt".into(),
+        dataset: None,
+        reward: "score".into(),
+        length: "answer".into(),
+        count,
+    }
+}
+
+#[test]
+fn fields_may_have_other_names() {
+    let text = r#"
+{"it": 1, "prompt": "é?", "score": true, "answer": [7, 7, 7]}
+{"it": 0, "prompt": "b", "score": 0.5, "answer": 4, "step": "not read"}
+{"it": 1, "prompt": "\u00e9?", "score": false, "answer": []}
+{"it": 1, "prompt": 3, "score": -1, "answer": 0}
+"#;
+    let rollouts = read_with(other_fields(Count::Tokens), text).unwrap();
+    assert_eq!(rollouts.step, [0, 1, 1, 1]);
+    assert_eq!(rollouts.length, [4, 3, 0, 0]);
+    assert_eq!(rollouts.reward, [0.5, 1.0, 0.0, -1.0]);
+    assert_eq!(names(&rollouts), ["all"]);
+    assert_eq!(rollouts.group[1], rollouts.group[2], "escapes are undone");
+    assert_eq!(rollouts.group[3], 3);
+    assert!(rollouts.group.iter().all(|group| *group < 1 << 63));
+    assert_ne!(rollouts.group[0], rollouts.group[1]);
+    assert_eq!(
+        rollouts.sample,
+        [1, 0, 2, 3],
+        "none is taken for a repeated one"
+    );
+}
+
+#[test]
+fn a_text_is_measured_in_words_or_characters() {
+    let text = r#"{"it": 0, "prompt": 0, "score": 1, "answer": " 1 é\n\tthen \ud83d\ude00 "}"#;
+    let measure = |count| read_with(other_fields(count), text).map(|rollouts| rollouts.length[0]);
+    assert_eq!(measure(Count::Words).unwrap(), 4);
+    assert_eq!(measure(Count::Characters).unwrap(), 13);
+    let error = measure(Count::Tokens).unwrap_err().to_string();
+    assert!(error.ends_with("count its words or characters"), "{error}");
+    let number = text.replace(r#"" 1 é\n\tthen \ud83d\ude00 ""#, "7");
+    let error = read_with(other_fields(Count::Words), &number).unwrap_err();
+    let expected = "line 1: field 'answer': expected string but found int";
+    assert!(error.to_string().contains(expected), "{error}");
+}
+
+#[test]
+fn one_field_may_serve_for_several_columns() {
+    let fields = Fields {
+        group: "dataset".into(),
+        sample: Some("step".into()),
+        ..Fields::default()
+    };
+    let rollouts = read_with(fields, &(math(3, 0, 2) + &math(4, 0, 2))).unwrap();
+    assert_eq!(rollouts.group[0], rollouts.group[1]);
+    assert_eq!(rollouts.sample, [3, 4]);
+    assert_eq!(names(&rollouts), ["math"]);
 }
 
 #[test]

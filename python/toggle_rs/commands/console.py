@@ -22,7 +22,8 @@ from rich.progress import (
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from toggle_rs import TraceError, read_traces
+from toggle_rs import TraceError
+from toggle_rs.inputs import Source, expand, read_rollouts
 from toggle_rs.replay import ReplayError
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
 
 PLAIN_WIDTH = 120
 """Columns of the output where no terminal says how many there are."""
+
+EXTRAS = {
+    "matplotlib": "toggle-rs[report]",
+    "pyarrow": "toggle-rs[parquet]",
+    "ray": "ray",
+}
+"""What to install for a package that is loaded only when it is needed."""
 
 ROOMY = 100
 """Columns from which on the columns of a table stand two spaces apart."""
@@ -53,6 +61,16 @@ def orderly() -> Iterator[None]:
         fail(f"{error.filename}: {error.strerror}")
     except (TraceError, ReplayError) as error:
         fail(str(error))
+    except ModuleNotFoundError as error:
+        missing(error)
+
+
+def missing(error: ModuleNotFoundError) -> NoReturn:
+    """End with the extra that has the package."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        raise error
+    fail(f'{package} is missing: pip install "{EXTRAS[package]}"')
 
 
 def report_module() -> ModuleType:
@@ -60,9 +78,7 @@ def report_module() -> ModuleType:
     try:
         from toggle_rs import report  # noqa: PLC0415  (matplotlib may be missing, and is slow)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        fail('matplotlib is missing: pip install "toggle-rs[report]"')
+        missing(error)
     return report
 
 
@@ -79,11 +95,13 @@ def progress(text: str, total: int, *, of_bytes: bool = False) -> Iterator[Calla
         yield lambda done: bar.advance(task, done)
 
 
-def read(files: list[Path]) -> RolloutColumns:
-    """Read rollouts, with a progress bar where someone watches."""
+def read(paths: list[Path], source: Source, ray_address: str | None) -> tuple[RolloutColumns, int]:
+    """Rollouts and the number of their files; with a progress bar where someone watches."""
+    files = expand(paths)
     total = sum(path.stat().st_size for path in files if path.exists())
     with progress("Reading", total, of_bytes=True) as advance:
-        return read_traces(files, progress=advance)
+        rollouts = read_rollouts(files, source, ray_address=ray_address, progress=advance)
+    return rollouts, len(files)
 
 
 def heading(rollouts: RolloutColumns, files: int) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from toggle_rs.inputs.source import Count, Source
 from toggle_rs.replay import Settings
 
 
@@ -27,12 +28,22 @@ def numbers(text: str) -> list[float]:
     return list(dict.fromkeys(values))
 
 
+def pairs(text: str | None) -> dict[str, str]:
+    """The names in "step=it,group=uid"."""
+    words = [word.partition("=") for word in (text.split(",") if text else [])]
+    names = {column: name for column, _, name in words}
+    if not all(map(all, words)) or len(names) < len(words):
+        raise typer.BadParameter(f"{text!r} is not a list such as step=it,group=uid.")
+    return names
+
+
 Files = Annotated[
     list[Path],
     typer.Argument(
         metavar="FILES...",
-        help="Rollout traces of open-instruct: JSON lines, plain or gzip, shards in any order. "
-        "Where files repeat a sample of a step, the later file counts.",
+        help="Rollouts: files, folders or patterns, shards in any order. JSON lines, plain, gzip "
+        "or zstd, or Parquet; by default traces of open-instruct. Where files repeat a sample of a "
+        "step, the later file counts.",
         show_default=False,
     ),
 ]
@@ -96,6 +107,36 @@ Filter = Annotated[
         "then neither shapes nor counts them, or after it, by the shaped rewards.",
     ),
 ]
+Format = Annotated[
+    Literal["open-instruct", "verl", "trl"] | None,
+    typer.Option(
+        "--format",
+        help="What wrote the files. open-instruct: save_traces, the default; verl: "
+        "trainer.rollout_data_dir; trl: log_completions, Parquet.",
+    ),
+]
+ColumnNames = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="NAMES",
+        help="Columns of any JSON lines or Parquet: step=NAME,group=NAME,reward=NAME,length=NAME, "
+        "and dataset=NAME, sample=NAME where there are such; with --format, those that differ. A "
+        "length is a number or a list of tokens, or with --count a text.",
+    ),
+]
+CountOption = Annotated[
+    Literal["words", "chars"] | None,
+    typer.Option("--count", help="Measure texts, where files hold no tokens."),
+]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Let a Ray cluster read the files: auto, local, or its address.",
+    ),
+]
 Json = Annotated[
     Path | None, typer.Option("--json", metavar="PATH", help="Write all figures as JSON.")
 ]
@@ -104,6 +145,15 @@ Report = Annotated[
     Path | None,
     typer.Option("--report", metavar="PATH", help="Write one HTML page: figures and pictures."),
 ]
+
+
+def source_of(format_: str | None, columns: str | None, count: str | None) -> Source:
+    """The columns of the files."""
+    counts: dict[str | None, Count] = {None: "tokens", "words": "words", "chars": "characters"}
+    try:
+        return Source.of(format_, pairs(columns), counts[count])
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def checked(settings: Settings) -> Settings:

@@ -51,6 +51,10 @@ def replay(  # noqa: PLR0913  (one argument for each option)
     penalty: o.Penalty = "zero",
     budget_from: o.BudgetFrom = "same-step",
     filter_: o.Filter = "after",
+    format_: o.Format = None,
+    columns: o.ColumnNames = None,
+    count: o.CountOption = None,
+    ray: o.Ray = None,
     json_path: o.Json = None,
     png_path: o.Png = None,
     report_path: o.Report = None,
@@ -72,12 +76,13 @@ def replay(  # noqa: PLR0913  (one argument for each option)
             max_score=max_score,
         )
     )
+    source = o.source_of(format_, columns, count)
     report: Any = report_module() if png_path or report_path else None
     with orderly():
-        rollouts = read(files)
-        result = replay_rollouts(rollouts, settings)
+        rollouts, shards = read(files, source, ray)
+        result = replay_rollouts(rollouts, settings, unit=source.count)
     warn(result.warnings)
-    show(f"{heading(rollouts, len(files))}\n{settings.tracker}: {settings}", replay_tables(result))
+    show(f"{heading(rollouts, shards)}\n{settings.tracker}: {settings}", replay_tables(result))
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
     write(
         [

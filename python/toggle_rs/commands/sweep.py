@@ -58,6 +58,10 @@ def sweep(  # noqa: PLR0913  (one argument for each option)
     penalty: o.Penalty = "zero",
     budget_from: o.BudgetFrom = "same-step",
     filter_: o.Filter = "after",
+    format_: o.Format = None,
+    columns: o.ColumnNames = None,
+    count: o.CountOption = None,
+    ray: o.Ray = None,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", min=1, help="Processes.", show_default="one for each core"),
@@ -88,16 +92,23 @@ def sweep(  # noqa: PLR0913  (one argument for each option)
     for lambda_ in accuracies:
         for percentile in percents:
             o.checked(replace(settings, lambda_=lambda_, percentile=percentile))
+    source = o.source_of(format_, columns, count)
     report: Any = report_module() if png_path or report_path else None
     with orderly():
-        rollouts = read(files)
+        rollouts, shards = read(files, source, ray)
         with progress("Replaying", len(accuracies) * len(percents)) as advance:
             result = sweep_rollouts(
-                rollouts, settings, accuracies, percents, jobs=jobs, progress=advance
+                rollouts,
+                settings,
+                accuracies,
+                percents,
+                unit=source.count,
+                jobs=jobs,
+                progress=advance,
             )
     warn(result.warnings)
     show(
-        f"{heading(rollouts, len(files))}\n{settings.tracker}: {settings.shared()}",
+        f"{heading(rollouts, shards)}\n{settings.tracker}: {settings.shared()}",
         [sweep_table(result)],
     )
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
