@@ -10,6 +10,7 @@ from .replay import PERCENTILES
 if TYPE_CHECKING:
     from .replay import Replay
     from .replay.sweep import Sweep
+    from .simulate import Simulation
 
 NONE = "–"  # noqa: RUF001  (an en dash, as tables have it)
 
@@ -133,6 +134,30 @@ def sweep_table(sweep: Sweep) -> Table:
         f"length after shaping, in {sweep.unit}: below 0 it makes the next policy's responses "
         f"shorter. Before shaping it is {signed(first.covariance_before)}.",
         texts=0,
+    )
+
+
+def simulation_table(simulation: Simulation) -> Table:
+    """One row for each variant."""
+    ends = simulation.ends()
+    plain = ends["no penalty"]
+    return Table(
+        f"After {simulation.training.steps:,} steps, {simulation.seeds} seeds",
+        ["variant", "tokens", "lowest", "highest", "change", "accuracy", "lowest", "highest"],
+        [
+            [
+                variant,
+                whole(end.tokens),
+                *map(whole, end.tokens_spread),
+                f"{end.tokens / plain.tokens - 1:+.1%}",
+                share(end.accuracy),
+                *map(share, end.accuracy_spread),
+            ]
+            for variant, end in ends.items()
+        ],
+        "tokens: expected length of an answer; accuracy: expected share of right answers; both "
+        "over the last cycle of phases, mean of the seeds, then the lowest and highest of them; "
+        "change: of the tokens, against no penalty.",
     )
 
 

@@ -5,6 +5,11 @@
 //! vector code of it. What the checks do not know, `NaN` or other white space
 //! say, is left to the parser: nothing is refused here.
 
+#![allow(
+    clippy::needless_bitwise_bool,
+    reason = "a branch would keep the compiler from vector code"
+)]
+
 use memchr::memchr;
 
 /// Bytes between two looks at the result; the commas in them fit into a `u8`.

@@ -9,6 +9,7 @@ import typer
 from toggle_rs import __version__
 
 from .replay import replay
+from .simulate import simulate
 from .sweep import sweep
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -31,5 +32,5 @@ def root(
     """Toggle reward shaping for reinforcement learning on language models."""
 
 
-for command in (replay, sweep):
+for command in (replay, sweep, simulate):
     app.command()(command)
