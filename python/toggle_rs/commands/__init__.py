@@ -8,6 +8,7 @@ import typer
 
 from toggle_rs import __version__
 
+from .inspect import inspect
 from .replay import replay
 from .simulate import simulate
 from .sweep import sweep
@@ -32,5 +33,5 @@ def root(
     """Toggle reward shaping for reinforcement learning on language models."""
 
 
-for command in (replay, sweep, simulate):
+for command in (replay, sweep, simulate, inspect):
     app.command()(command)

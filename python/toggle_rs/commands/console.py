@@ -22,7 +22,7 @@ from rich.progress import (
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from toggle_rs import TraceError
+from toggle_rs import CheckpointError, TraceError
 from toggle_rs.inputs import Source, expand, read_rollouts
 from toggle_rs.replay import ReplayError
 
@@ -53,12 +53,14 @@ def fail(message: str) -> NoReturn:
 
 
 @contextmanager
-def orderly() -> Iterator[None]:
-    """End with one line where a file is at fault."""
+def orderly(file: Path | None = None) -> Iterator[None]:
+    """End with one line where a file is at fault: `file`, where the error does not name it."""
     try:
         yield
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}")
+    except CheckpointError as error:
+        fail(f"{file}: {error}")
     except (TraceError, ReplayError) as error:
         fail(str(error))
     except ModuleNotFoundError as error:
@@ -126,7 +128,8 @@ def show(heading: str, tables: Iterable[Table]) -> None:
     for table in tables:
         console.print()
         console.print(_rich(table, gap=1 if console.width < ROOMY else 2))
-        console.print(table.note, style="italic", markup=False)
+        if table.note:
+            console.print(table.note, style="italic", markup=False)
 
 
 def warn(sentences: Iterable[str]) -> None:
