@@ -149,7 +149,7 @@ def simulation_table(simulation: Simulation) -> Table:
                 variant,
                 whole(end.tokens),
                 *map(whole, end.tokens_spread),
-                f"{end.tokens / plain.tokens - 1:+.1%}",
+                f"{round(end.tokens / plain.tokens - 1, 3) + 0.0:+.1%}",  # + 0.0: no "-0.0%"
                 share(end.accuracy),
                 *map(share, end.accuracy_spread),
             ]

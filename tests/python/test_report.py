@@ -198,7 +198,7 @@ def test_figures_of_a_simulation_are_those_of_its_json(tmp_path: Path) -> None:
             variant,
             whole(end["tokens"]),
             *map(whole, end["tokens_spread"]),
-            f"{100 * (end['tokens'] / plain['tokens'] - 1):+.1f}%",
+            f"{100 * (end['tokens'] / plain['tokens'] - 1):+.1f}%".replace("-0.0", "+0.0"),
             share(end["accuracy"]),
             *map(share, end["accuracy_spread"]),
         ]
