@@ -3,9 +3,11 @@
 
 mod known;
 mod merge;
+mod pending;
 mod state;
 
 use self::known::Known;
+use self::pending::Pending;
 use crate::choice::Choice;
 use crate::error::{Error, Result};
 use crate::keys::{DatasetKey, KeyRef, KeyTable};
@@ -61,7 +63,7 @@ impl Entry {
         }
     }
 
-    /// Records the lengths of a step, which come in ascending order.
+    /// Records the lengths of a step; their order makes no difference.
     fn update(&mut self, lengths: &[u64], step: u64) -> Result<()> {
         match self {
             Self::Live(estimator) => estimator.update(lengths, step),
@@ -116,7 +118,7 @@ pub(crate) struct Budgets {
     clock: Option<u64>,
     /// What was observed at `clock`: it counts from the next step on, so that
     /// no result depends on the order in which a step's groups arrive.
-    pending: Vec<(u32, u64)>,
+    pending: Pending,
     known: Known,
     /// There may be live keys whose budget should be fixed by now, as parts of
     /// different ages were put together: the next step observed fixes them.
@@ -144,7 +146,7 @@ impl Budgets {
             keys: KeyTable::default(),
             entries: Vec::new(),
             clock: None,
-            pending: Vec::new(),
+            pending: Pending::default(),
             known: Known::default(),
             is_unsettled: false,
         })
@@ -171,7 +173,24 @@ impl Budgets {
         self.keys.get(key)
     }
 
-    pub fn intern(&mut self, key: KeyRef<'_>) -> u32 {
+    /// The ids of keys that come one after the other; new ones get one only
+    /// where `intern` says so.
+    pub fn ids_of(&mut self, intern: bool) -> impl FnMut(KeyRef<'_>) -> u32 {
+        let mut last = KeyTable::UNKNOWN;
+        move |key| {
+            // The samples of a prompt stand together: no need to hash each.
+            if !self.keys.is(last, key) {
+                last = if intern {
+                    self.intern(key)
+                } else {
+                    self.id(key)
+                };
+            }
+            last
+        }
+    }
+
+    fn intern(&mut self, key: KeyRef<'_>) -> u32 {
         let id = self.keys.intern(key);
         if id as usize == self.entries.len() {
             self.entries.push(Entry::Live(self.rule.pattern.clone()));
@@ -282,18 +301,17 @@ impl Budgets {
     /// Records correct lengths that count from the step after the clock's on.
     pub fn record_pending(&mut self, id: u32, lengths: &[u64]) {
         self.known.next = None;
-        self.pending
-            .extend(lengths.iter().map(|&length| (id, length)));
+        self.pending.push(id, lengths);
     }
 
     /// Takes in what was observed at the clock's step.
     fn commit(&mut self) -> Result<()> {
         let step = self.clock.unwrap_or(0);
-        let ids = self.pending.iter().map(|&(id, _)| id);
+        let ids = self.pending.iter().map(|(id, _)| id);
         self.check_room(ids, self.pending.len())?;
         self.known.next = None;
         let mut pending = std::mem::take(&mut self.pending);
-        by_id(&mut pending, |id, lengths| {
+        pending.drain(|id, lengths| {
             let entry = &mut self.entries[id as usize];
             entry.update(lengths, step)?;
             if self.rule.fixes_at(step) {
@@ -303,7 +321,6 @@ impl Budgets {
             self.note_budget(id);
             Ok(())
         })?;
-        pending.clear();
         self.pending = pending;
         Ok(())
     }
@@ -335,7 +352,7 @@ impl Budgets {
         self.keys.nbytes()
             + self.entries.capacity() * size_of::<Entry>()
             + self.entries.iter().map(beside).sum::<usize>()
-            + self.pending.capacity() * size_of::<(u32, u64)>()
+            + self.pending.nbytes()
             + self.known.nbytes()
     }
 }
@@ -344,10 +361,8 @@ impl PartialEq for Budgets {
     /// The same rule and observations, in whatever order the keys came.
     fn eq(&self, other: &Self) -> bool {
         let pending = |budgets: &Self| -> Vec<(DatasetKey, u64)> {
-            let named = budgets
-                .pending
-                .iter()
-                .map(|&(id, n)| (budgets.key(id).clone(), n));
+            let pending = budgets.pending.sorted().into_iter();
+            let named = pending.map(|(id, length)| (budgets.key(id).clone(), length));
             let mut named: Vec<_> = named.collect();
             named.sort_unstable();
             named
@@ -394,19 +409,4 @@ fn fix(rule: &Rule, entry: &mut Entry, step: u64) {
             count: estimator.count(),
         });
     }
-}
-
-/// Hands the lengths of each id to `take`, ids and lengths ascending.
-fn by_id<E>(
-    pending: &mut [(u32, u64)],
-    mut take: impl FnMut(u32, &[u64]) -> Result<(), E>,
-) -> Result<(), E> {
-    pending.sort_unstable();
-    let mut lengths = Vec::new();
-    for run in pending.chunk_by(|(a, _), (b, _)| a == b) {
-        lengths.clear();
-        lengths.extend(run.iter().map(|&(_, length)| length));
-        take(run[0].0, &lengths)?;
-    }
-    Ok(())
 }

@@ -1,7 +1,19 @@
 //! How a batch comes in: columns that are read where they lie.
 
+use std::ops::Range;
+
 use crate::error::Result;
 use crate::quantile::MAX_LENGTH;
+
+/// Samples that are looked at in one go: large enough to be fast, small
+/// enough that a batch of any size needs little memory beside it.
+pub(crate) const CHUNK: usize = 1 << 15;
+
+/// Ranges of `size` samples that cover a batch, the last one with the rest.
+pub(crate) fn chunks(samples: usize, size: usize) -> impl Iterator<Item = Range<usize>> {
+    let starts = (0..samples).step_by(size);
+    starts.map(move |start| start..samples.min(start + size))
+}
 
 /// A column of numbers; a slice, or a view with strides into somebody's array.
 pub trait Column<T> {
@@ -13,19 +25,9 @@ pub trait Column<T> {
         self.len() == 0
     }
 
-    /// The value of sample `index`, which must be `< len()`.
-    fn get(&self, index: usize) -> T;
-
-    /// Copies the values of the samples from `start` on into `out`.
-    fn read(&self, start: usize, out: &mut [T]);
-
-    /// The values of `room.len()` samples from `start` on: in place where they
-    /// lie together, else copied into `room`.
-    #[inline]
-    fn block<'a>(&'a self, start: usize, room: &'a mut [T]) -> &'a [T] {
-        self.read(start, room);
-        room
-    }
+    /// The values of some samples: in place where they lie together, else
+    /// copied into `room`.
+    fn block<'a>(&'a self, samples: Range<usize>, room: &'a mut Vec<T>) -> &'a [T];
 }
 
 impl<T: Copy> Column<T> for [T] {
@@ -33,19 +35,8 @@ impl<T: Copy> Column<T> for [T] {
         <[T]>::len(self)
     }
 
-    #[inline]
-    fn get(&self, index: usize) -> T {
-        self[index]
-    }
-
-    #[inline]
-    fn read(&self, start: usize, out: &mut [T]) {
-        out.copy_from_slice(&self[start..start + out.len()]);
-    }
-
-    #[inline]
-    fn block<'a>(&'a self, start: usize, room: &'a mut [T]) -> &'a [T] {
-        &self[start..start + room.len()]
+    fn block<'a>(&'a self, samples: Range<usize>, _: &'a mut Vec<T>) -> &'a [T] {
+        &self[samples]
     }
 }
 
@@ -64,12 +55,16 @@ pub trait Lengths {
         self.len() == 0
     }
 
-    /// Copies the lengths of the samples from `start` on into `out`.
+    /// Looks at all of them, before anything else is done with them.
     ///
     /// # Errors
     /// [`crate::Error::Value`] with the index of a length that is not in
     /// `0..=2^53`.
-    fn read(&self, start: usize, out: &mut [u64]) -> Result<()>;
+    fn check(&self) -> Result<()>;
+
+    /// The lengths of some samples, [checked](Self::check) before: in place
+    /// where they lie together as `u64`, else copied into `room`.
+    fn block<'a>(&'a self, samples: Range<usize>, room: &'a mut Vec<u64>) -> &'a [u64];
 }
 
 impl Lengths for Vec<u64> {
@@ -77,8 +72,12 @@ impl Lengths for Vec<u64> {
         self.as_slice().len()
     }
 
-    fn read(&self, start: usize, out: &mut [u64]) -> Result<()> {
-        Lengths::read(&self.as_slice(), start, out)
+    fn check(&self) -> Result<()> {
+        Lengths::check(&self.as_slice())
+    }
+
+    fn block<'a>(&'a self, samples: Range<usize>, _: &'a mut Vec<u64>) -> &'a [u64] {
+        &self[samples]
     }
 }
 
@@ -87,14 +86,13 @@ impl Lengths for &[u64] {
         <[u64]>::len(self)
     }
 
-    fn read(&self, start: usize, out: &mut [u64]) -> Result<()> {
-        for ((index, slot), &length) in (start..).zip(out).zip(&self[start..]) {
-            if length > MAX_LENGTH {
-                return Err(bad_length(self.argument(), index, length));
-            }
-            *slot = length;
-        }
-        Ok(())
+    fn check(&self) -> Result<()> {
+        check_block(self, |length| length)
+            .map_err(|index| bad_length(self.argument(), index, self[index]))
+    }
+
+    fn block<'a>(&'a self, samples: Range<usize>, _: &'a mut Vec<u64>) -> &'a [u64] {
+        &self[samples]
     }
 }
 
@@ -109,6 +107,19 @@ pub(crate) fn check_len(argument: &'static str, len: usize, expected: usize) -> 
         reference: "scores",
         expected,
     })
+}
+
+/// Index of the first of these that is no length; `bits` are those of an
+/// integer, with its sign extended.
+pub(crate) fn check_block<T: Copy>(block: &[T], bits: impl Fn(T) -> u64) -> Result<(), usize> {
+    // One bit pattern for all is SIMD; a search stops the loop from being that.
+    if block.iter().fold(0, |all, &n| all | bits(n)) <= MAX_LENGTH {
+        return Ok(());
+    }
+    match block.iter().position(|&n| bits(n) > MAX_LENGTH) {
+        Some(index) => Err(index),
+        None => Ok(()),
+    }
 }
 
 /// The refusal of one length.

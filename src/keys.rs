@@ -150,6 +150,11 @@ impl KeyTable {
         &self.keys
     }
 
+    /// Whether this is the key with an id, which may be unknown.
+    pub fn is(&self, id: u32, key: KeyRef<'_>) -> bool {
+        self.keys.get(id as usize).is_some_and(|own| own.is(key))
+    }
+
     /// Its id, or [`Self::UNKNOWN`].
     pub fn get(&self, key: KeyRef<'_>) -> u32 {
         let is_key = |&id: &u32| self.keys[id as usize].is(key);
@@ -225,7 +230,7 @@ pub trait KeySource {
     }
 
     /// Appends the runs of equal keys among these samples to `runs`, each with
-    /// the number that `id` gives to its key.
+    /// the number that `id` gives to its key. What `runs` had stays as it is.
     ///
     /// May call `id` once for several samples of a key. Called twice over one
     /// batch it must give the same keys.
@@ -240,10 +245,10 @@ pub trait KeySource {
     ) -> Result<(), Self::Error>;
 }
 
-/// Appends a run, to the last one where it goes on.
+/// Appends a run, to the last one from `first` on where it goes on.
 #[inline]
-pub(crate) fn push_run(runs: &mut Vec<Run>, run: Run) {
-    match runs.last_mut() {
+pub(crate) fn push_run(runs: &mut Vec<Run>, first: usize, run: Run) {
+    match runs[first..].last_mut() {
         Some(last) if last.id == run.id => last.len += run.len,
         _ => runs.push(run),
     }
@@ -262,14 +267,16 @@ impl KeySource for [&str] {
         mut id: impl FnMut(KeyRef<'_>) -> u32,
         runs: &mut Vec<Run>,
     ) -> Result<(), Self::Error> {
-        for name in &self[samples] {
-            push_run(
-                runs,
-                Run {
-                    id: id(KeyRef::One(name)),
-                    len: 1,
-                },
-            );
+        let first = runs.len();
+        // Names that lie at one place are equal; no need to look at them.
+        for names in self[samples].chunk_by(|&a, &b| std::ptr::eq(a, b)) {
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "a chunk of a batch has less than 2^32 samples"
+            )]
+            let len = names.len() as u32;
+            let id = id(KeyRef::One(names[0]));
+            push_run(runs, first, Run { id, len });
         }
         Ok(())
     }

@@ -60,6 +60,7 @@ pub mod column;
 pub mod error;
 pub mod groups;
 pub mod keys;
+mod present;
 #[cfg(feature = "python")]
 mod python;
 pub mod quantile;

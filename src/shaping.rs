@@ -6,7 +6,7 @@
 use std::fmt::{Display, Formatter};
 use std::ops::{Add, Div};
 
-use crate::column::Column;
+use crate::column::{CHUNK, Column, chunks};
 use crate::error::{Error, Result};
 
 /// An element type that scores may have.
@@ -21,6 +21,14 @@ pub trait Score: Copy + Default + PartialEq + Display {
     /// integer beyond 2^53, which `f64` would round.
     fn is_exact(self) -> bool;
 
+    /// Whether all of these are.
+    fn are_exact(scores: &[Self]) -> bool {
+        // Without an early exit, so that it is done several at a time.
+        scores
+            .iter()
+            .fold(true, |all, score| all & score.is_exact())
+    }
+
     /// `self * keep` in NumPy: without `keep` zero, with the sign of `self`
     /// where it has one.
     #[must_use]
@@ -32,7 +40,7 @@ pub trait Score: Copy + Default + PartialEq + Display {
 }
 
 macro_rules! float_score {
-    ($($t:ty),*) => {$(
+    ($($t:ty as $bits:ty),*) => {$(
         impl Score for $t {
             const EXPECTED: &'static str = "a finite number";
             #[inline]
@@ -43,9 +51,20 @@ macro_rules! float_score {
             fn is_exact(self) -> bool {
                 self.is_finite()
             }
+            fn are_exact(scores: &[Self]) -> bool {
+                // An exponent of all ones carries over into the sign. Comparing
+                // floats one by one would not be SIMD.
+                const EXPONENT: $bits = <$t>::INFINITY.to_bits();
+                const ONE: $bits = 1 << (<$t>::MANTISSA_DIGITS - 1);
+                let carry = |all, score: &Self| all | ((score.to_bits() & EXPONENT) + ONE);
+                scores.iter().fold(0, carry) >> (<$bits>::BITS - 1) == 0
+            }
             #[inline]
             fn masked(self, keep: bool) -> Self {
-                self * <$t>::from(u8::from(keep))
+                // What is left of a product with zero is the sign.
+                const SIGN: $bits = 1 << (<$bits>::BITS - 1);
+                let all_or_sign = <$bits>::from(keep).wrapping_neg() | SIGN;
+                Self::from_bits(self.to_bits() & all_or_sign)
             }
             #[inline]
             fn capped_at_zero(self) -> Self {
@@ -55,7 +74,7 @@ macro_rules! float_score {
         }
     )*};
 }
-float_score!(f32, f64);
+float_score!(f32 as u32, f64 as u64);
 
 macro_rules! integer_score {
     ($($t:ty),*) => {$(
@@ -196,30 +215,22 @@ impl Lambda {
     }
 }
 
-/// Samples that a kernel copies to the stack at a time.
-const BLOCK: usize = 128;
-
 /// Refuses what NumPy would let through in silence: NaN, infinities, and
 /// integers that a float cannot hold.
 ///
 /// # Errors
 /// [`Error::Value`] with the index of the first such score.
 pub fn check_scores<S: Score>(scores: &(impl Column<S> + ?Sized)) -> Result<()> {
-    let mut block = [S::default(); BLOCK];
-    for start in (0..scores.len()).step_by(BLOCK) {
-        let room = &mut block[..BLOCK.min(scores.len() - start)];
-        let block = scores.block(start, room);
-        // Without an early exit, so that it is done several at a time.
-        if block.iter().fold(true, |all, score| all & score.is_exact()) {
+    let mut room = Vec::new();
+    for chunk in chunks(scores.len(), CHUNK) {
+        let start = chunk.start;
+        let block = scores.block(chunk, &mut room);
+        if S::are_exact(block) {
             continue;
         }
         if let Some(at) = block.iter().position(|score| !score.is_exact()) {
-            return Err(Error::value_at(
-                "scores",
-                start + at,
-                block[at],
-                S::EXPECTED,
-            ));
+            let index = start + at;
+            return Err(Error::value_at("scores", index, block[at], S::EXPECTED));
         }
     }
     Ok(())
@@ -243,115 +254,65 @@ pub fn is_correct<S: Score, Q: Real>(score: S, max_score: Q) -> bool {
     Q::from_f64(score.as_f64()) >= max_score
 }
 
-/// Room for the samples that a kernel looks at together. Made once a call:
-/// clearing it for each few samples would take longer than all else.
-pub(crate) struct Kernels<S> {
-    scores: [S; BLOCK],
-    selected: [u64; BLOCK],
-}
-
-impl<S: Score> Kernels<S> {
-    pub fn new() -> Self {
-        Self {
-            scores: [S::default(); BLOCK],
-            selected: [0; BLOCK],
-        }
-    }
-
-    /// Hands the lengths of the correct samples among those from `start` on to
-    /// `take`, some at a time, in order. `lengths` are of these samples.
-    pub fn select_correct<Q: Real>(
-        &mut self,
-        scores: &(impl Column<S> + ?Sized),
-        start: usize,
-        lengths: &[u64],
-        max_score: Q,
-        mut take: impl FnMut(&[u64]) -> Result<()>,
-    ) -> Result<()> {
-        for (lengths, start) in lengths.chunks(BLOCK).zip((start..).step_by(BLOCK)) {
-            let block = scores.block(start, &mut self.scores[..lengths.len()]);
-            // Whether a response is correct is hard to foresee: no branch on it.
-            let mut count = 0;
-            for (&score, &length) in block.iter().zip(lengths) {
-                self.selected[count] = length;
-                count += usize::from(is_correct(score, max_score));
-            }
-            take(&self.selected[..count])?;
-        }
-        Ok(())
-    }
-
-    /// Mean of `score / max_score` over the samples `start..start + k`.
-    pub fn group_accuracy<Q: Real>(
-        &mut self,
-        scores: &(impl Column<S> + ?Sized),
-        start: usize,
-        k: usize,
-        max_score: Q,
-    ) -> Q {
-        self.pairwise_sum(scores, start, k, max_score).over(k)
-    }
-
-    /// The sum that `np.add.reduce` makes of `n` contiguous values
-    /// `score / max_score`.
-    ///
-    /// Eight accumulators up to 128 values, halves above that. The order of the
-    /// additions decides the last bit, so it must stay as it is.
-    fn pairwise_sum<Q: Real>(
-        &mut self,
-        scores: &(impl Column<S> + ?Sized),
-        start: usize,
-        n: usize,
-        max_score: Q,
-    ) -> Q {
-        if n > BLOCK {
-            let half = n / 2 - n / 2 % 8;
-            return self.pairwise_sum(scores, start, half, max_score)
-                + self.pairwise_sum(scores, start + half, n - half, max_score);
-        }
-        let block = scores.block(start, &mut self.scores[..n]);
-        // A division by one changes nothing and takes longest of all.
-        if max_score == Q::from_f64(1.0) {
-            sum_of_block(block, |score| Q::from_f64(score.as_f64()))
-        } else {
-            sum_of_block(block, |score| Q::from_f64(score.as_f64()) / max_score)
-        }
-    }
-}
-
-/// [`Kernels::pairwise_sum`] of at most [`BLOCK`] values.
+/// Mean of `score / max_score` over a group.
 #[inline]
-fn sum_of_block<S: Score, Q: Real>(block: &[S], value: impl Fn(&S) -> Q) -> Q {
-    if block.len() < 8 {
-        return block.iter().map(value).fold(Q::NEGATIVE_ZERO, Add::add);
+pub fn group_accuracy<S: Score, Q: Real>(scores: &[S], max_score: Q) -> Q {
+    // A division by one changes nothing and takes longest of all.
+    let sum = if max_score == Q::from_f64(1.0) {
+        pairwise_sum(scores, &|score| Q::from_f64(score.as_f64()))
+    } else {
+        pairwise_sum(scores, &|score| Q::from_f64(score.as_f64()) / max_score)
+    };
+    sum.over(scores.len())
+}
+
+/// The sum that `np.add.reduce` makes of contiguous values.
+///
+/// Eight accumulators up to 128 values, halves above that. The order of the
+/// additions decides the last bit, so it must stay as it is.
+fn pairwise_sum<S: Copy, Q: Real>(scores: &[S], value: &impl Fn(S) -> Q) -> Q {
+    const LINEAR: usize = 128;
+    if scores.len() <= LINEAR {
+        return linear_sum(scores, value);
     }
-    let (rows, rest) = block.as_chunks::<8>();
-    let mut sums: [Q; 8] = std::array::from_fn(|lane| value(&rows[0][lane]));
+    let half = scores.len() / 2;
+    let (lower, upper) = scores.split_at(half - half % 8);
+    pairwise_sum(lower, value) + pairwise_sum(upper, value)
+}
+
+#[inline]
+fn linear_sum<S: Copy, Q: Real>(scores: &[S], value: &impl Fn(S) -> Q) -> Q {
+    if scores.len() < 8 {
+        let values = scores.iter().map(|&score| value(score));
+        return values.fold(Q::NEGATIVE_ZERO, Add::add);
+    }
+    let (rows, rest) = scores.as_chunks::<8>();
+    let mut sums = rows[0].map(value);
     for row in &rows[1..] {
-        for (sum, score) in sums.iter_mut().zip(row) {
+        for (sum, &score) in sums.iter_mut().zip(row) {
             *sum = *sum + value(score);
         }
     }
     let sum =
         ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-    rest.iter().map(value).fold(sum, Add::add)
+    rest.iter().map(|&score| value(score)).fold(sum, Add::add)
 }
 
 /// Writes each score into `shaped`, or zero where the response is longer than
 /// `limit`; returns how many were kept.
+#[inline]
 pub(crate) fn mask_over_limit<S: Score>(
-    scores: &(impl Column<S> + ?Sized),
-    start: usize,
+    scores: &[S],
     lengths: &[u64],
     limit: u64,
     shaped: &mut [S],
 ) -> usize {
-    scores.read(start, shaped);
-    let mut kept = 0;
-    for (slot, &length) in shaped.iter_mut().zip(lengths) {
+    let mut kept = 0_usize;
+    for ((slot, &score), &length) in shaped.iter_mut().zip(scores).zip(lengths) {
         let keep = length <= limit;
-        kept += usize::from(keep);
-        *slot = slot.masked(keep);
+        // Checked addition would keep it from being SIMD.
+        kept = kept.wrapping_add(keep.into());
+        *slot = score.masked(keep);
     }
     kept
 }

@@ -8,7 +8,7 @@ mod state;
 pub use settings::{Penalty, Settings};
 pub use shaped::{Metrics, Shaped};
 
-use self::scratch::{Excess, Scratch, share};
+use self::scratch::{Scratch, share};
 use crate::budget::{Budgets, Freeze, Rule};
 use crate::column::{Column, Lengths, check_len};
 use crate::error::{Error, Result};
@@ -163,7 +163,7 @@ impl Toggle {
         if let Some(step) = step {
             self.budgets.advance(step)?;
         }
-        Ok(self.record(batch.correct, step.is_some())?)
+        Ok(self.record(batch, step.is_some())?)
     }
 
     /// Shapes the scores of a batch, and records nothing. The budgets are those
@@ -188,7 +188,7 @@ impl Toggle {
         self.read(batch, false)?;
         let is_next_step = self.budgets.clock() != Some(step);
         self.scratch.look_up_limits(&mut self.budgets, is_next_step);
-        Ok(self.shape_what_was_read(step, scores, batch.correct, groups))
+        Ok(self.shape_what_was_read(step, scores, batch, groups))
     }
 
     /// [`Self::shape`] with what was known before `step`, then
@@ -216,8 +216,8 @@ impl Toggle {
         self.read(batch, true)?;
         self.budgets.advance(step)?;
         self.scratch.look_up_limits(&mut self.budgets, false);
-        let shaped = self.shape_what_was_read(step, scores, batch.correct, groups);
-        self.record(batch.correct, true)?;
+        let shaped = self.shape_what_was_read(step, scores, batch, groups);
+        self.record(batch, true)?;
         Ok(shaped)
     }
 
@@ -295,7 +295,7 @@ impl Toggle {
         }
     }
 
-    /// Reads ids and lengths into the scratch; on an error nothing has changed.
+    /// Checks the batch and reads its keys; on an error nothing has changed.
     fn read<K>(&mut self, batch: &Batch<'_, K>, intern: bool) -> Result<(), K::Error>
     where
         K: KeySource + ?Sized,
@@ -303,112 +303,66 @@ impl Toggle {
         let samples = batch.correct.len();
         check_len("datasets", batch.datasets.len(), samples)?;
         check_len(batch.lengths.argument(), batch.lengths.len(), samples)?;
-        let Self {
-            budgets, scratch, ..
-        } = self;
-        scratch.forget_batch();
-        scratch.lengths.resize(samples, 0);
-        batch.lengths.read(0, &mut scratch.lengths)?;
-        let known = budgets.len();
-        let mut id = |key: KeyRef<'_>| {
-            if intern {
-                budgets.intern(key)
-            } else {
-                budgets.id(key)
-            }
-        };
-        let resolved = batch.datasets.read(0..samples, &mut id, &mut scratch.runs);
-        if resolved.is_err() {
-            budgets.truncate(known);
-            scratch.runs.clear();
+        batch.lengths.check()?;
+        let known = self.budgets.len();
+        let read = self.scratch.read(batch.datasets, intern, &mut self.budgets);
+        if read.is_err() {
+            self.budgets.truncate(known);
+            self.scratch.forget_batch();
         }
-        resolved
+        read
     }
 
-    /// Records what [`Self::read`] has read.
-    fn record(&mut self, correct: &[bool], is_pending: bool) -> Result<()> {
+    /// Records the batch whose keys [`Self::read`] has read.
+    fn record<K: ?Sized>(&mut self, batch: &Batch<'_, K>, is_pending: bool) -> Result<()> {
         let Self {
             budgets, scratch, ..
         } = self;
-        if !is_pending {
-            budgets.check_room(scratch.runs.iter().map(|run| run.id), correct.len())?;
-        }
-        // Whether a response is correct is hard to foresee: no branch on it.
-        let mut selected = Vec::new();
-        let mut start = 0;
-        for run in &scratch.runs {
-            let end = start + run.len as usize;
-            selected.resize(run.len as usize, 0);
-            let mut count = 0;
-            for (&length, &is_correct) in
-                scratch.lengths[start..end].iter().zip(&correct[start..end])
-            {
-                selected[count] = length;
-                count += usize::from(is_correct);
+        if is_pending {
+            for (id, lengths) in scratch.select(batch.lengths, batch.correct) {
+                budgets.record_pending(id, lengths);
             }
-            start = end;
-            if is_pending {
-                budgets.record_pending(run.id, &selected[..count]);
-            } else {
-                budgets.record(run.id, &selected[..count])?;
-            }
+            return Ok(());
         }
-        if !is_pending {
-            budgets.recorded(scratch.runs.iter().map(|run| run.id));
+        budgets.check_room(scratch.ids(), batch.correct.len())?;
+        for (id, lengths) in scratch.select(batch.lengths, batch.correct) {
+            budgets.record(id, lengths)?;
         }
+        budgets.recorded(scratch.ids());
         Ok(())
     }
 
-    fn shape_what_was_read<C, S>(
+    fn shape_what_was_read<K, C, S>(
         &mut self,
         step: u64,
         scores: &C,
-        correct: &[bool],
+        batch: &Batch<'_, K>,
         groups: &Groups,
     ) -> Shaped<S>
     where
+        K: ?Sized,
         C: Column<S> + ?Sized,
         S: Score,
     {
         let is_penalty = self.schedule.is_penalty_step(step);
         let scratch = &mut self.scratch;
-        scratch.count_groups(groups, correct);
+        scratch.count_groups(groups, batch.correct);
         for group in &mut scratch.groups {
             group.enforced = is_penalty && group.accuracy >= self.lambda;
         }
+        let (kept, tokens_over_budget) = scratch.judge(batch.lengths, batch.correct, groups);
 
-        let mut kept = Vec::with_capacity(correct.len());
-        let mut excess = Excess::default();
-        for run in &scratch.runs {
-            let limit = scratch.limit(run.id);
-            let samples = kept.len()..kept.len() + run.len as usize;
-            let groups = &groups.of_samples()[samples.clone()];
-            let lengths = &scratch.lengths[samples.clone()];
-            for ((&group, &length), &correct) in groups.iter().zip(lengths).zip(&correct[samples]) {
-                let is_enforced = scratch.groups[group as usize].enforced;
-                kept.push(!is_enforced || length <= limit.whole);
-                excess.add(length, limit, correct);
-            }
-        }
-
-        let mut shaped = vec![S::default(); scores.len()];
-        scores.read(0, &mut shaped);
-        scratch.note_signal(groups, &shaped, |group| &mut group.had_signal);
-        if is_penalty {
-            for (score, &kept) in shaped.iter_mut().zip(&kept) {
-                *score = match self.penalty {
-                    Penalty::CapAtZero if !kept => score.capped_at_zero(),
-                    Penalty::CapAtZero => *score,
-                    Penalty::Zero => score.masked(kept),
-                };
-            }
-        }
-        scratch.note_signal(groups, &shaped, |group| &mut group.has_signal);
+        let mut room = Vec::new();
+        let unshaped = scores.block(0..scores.len(), &mut room);
+        scratch.note_signal(groups, unshaped, |group| &mut group.had_signal);
+        let shaped = is_penalty.then(|| self.penalty.shape(unshaped, &kept));
+        let result = shaped.as_deref().unwrap_or(unshaped);
+        scratch.note_signal(groups, result, |group| &mut group.has_signal);
 
         let metrics = Metrics {
             length_penalty_phase: is_penalty,
             kept_ratio: share(kept.iter().filter(|kept| **kept).count(), kept.len()),
-            tokens_over_budget: excess.tokens(),
+            tokens_over_budget,
             ..scratch.metrics()
         };
         let of_samples = || {
@@ -416,7 +370,7 @@ impl Toggle {
             groups.map(|&group| &scratch.groups[group as usize])
         };
         Shaped {
-            scores: is_penalty.then_some(shaped),
+            scores: shaped,
             has_signal: of_samples().map(|group| group.has_signal).collect(),
             group_accuracy: of_samples().map(|group| group.accuracy).collect(),
             kept,

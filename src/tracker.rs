@@ -1,23 +1,18 @@
 //! The core of the drop-in for open-instruct's `ToggleBudgetTracker`.
 
+mod scratch;
 mod state;
 
-use std::ops::Range;
-
+use self::scratch::Scratch;
 use crate::budget::{Budgets, Freeze, Rule};
-use crate::column::{Column, Lengths, check_len};
+use crate::column::{CHUNK, Column, Lengths, check_len, chunks};
 use crate::error::{Error, Result};
-use crate::keys::{DatasetKey, KeyRef, KeySource, Run};
+use crate::keys::{DatasetKey, KeyRef, KeySource};
 use crate::quantile::Estimator;
 use crate::schedule::{Phase, Schedule, check_lambda};
-use crate::shaping::{Kernels, Lambda, Real, Score, check_scores, mask_over_limit};
-
-/// Samples that are looked at in one go: large enough to be fast, small
-/// enough that a batch of any size needs little memory beside it.
-const CHUNK: usize = 1 << 15;
-
-/// Marks a key whose limit the running call has not looked up yet.
-const UNSEEN: f64 = f64::NAN;
+use crate::shaping::{
+    Lambda, Real, Score, check_scores, group_accuracy, is_correct, mask_over_limit,
+};
 
 /// One batch, read where it lies. `Q` is the type in which scores are divided
 /// and compared, see [`Real`].
@@ -62,17 +57,6 @@ pub struct BudgetTracker {
     lambda: Lambda,
     budgets: Budgets,
     scratch: Scratch,
-}
-
-/// What calls leave behind for the next one to reuse; no part of the state.
-#[derive(Debug, Clone, Default)]
-struct Scratch {
-    runs: Vec<Run>,
-    lengths: Vec<u64>,
-    /// By id: the largest length that is kept, infinite without a budget.
-    limits: Vec<f64>,
-    /// The ids of the batch, in order of first appearance.
-    seen: Vec<u32>,
 }
 
 impl BudgetTracker {
@@ -175,10 +159,8 @@ impl BudgetTracker {
     /// The datasets of the last step in order of first appearance, with their
     /// budgets where they have one.
     pub fn step_budgets(&self) -> impl Iterator<Item = (&DatasetKey, f64)> {
-        let seen = self.scratch.seen.iter();
-        let limits = seen.map(|&id| (id, self.scratch.limits[id as usize]));
-        let with_budget = limits.filter(|(_, limit)| limit.is_finite());
-        with_budget.map(|(id, limit)| (self.budgets.key(id), limit))
+        let budgets = self.scratch.budgets();
+        budgets.map(|(id, budget)| (self.budgets.key(id), budget))
     }
 
     /// Bytes that it holds.
@@ -199,13 +181,15 @@ impl BudgetTracker {
         S: Score,
         Q: Real,
     {
-        self.update_at(None, batch)
+        self.update_at(None, batch, CHUNK)
     }
 
+    /// [`Self::update`] at a step, looking at `size` samples in one go.
     fn update_at<K, C, S, Q>(
         &mut self,
         step: Option<u64>,
         batch: &Batch<'_, K, C, Q>,
+        size: usize,
     ) -> Result<(), K::Error>
     where
         K: KeySource + ?Sized,
@@ -216,36 +200,25 @@ impl BudgetTracker {
         if let Some(step) = step {
             self.budgets.check_tick(step)?;
         }
-        let known = self.budgets.len();
-        if let Err(error) = self.check(batch) {
-            self.budgets.truncate(known);
-            self.scratch.forget_batch();
-            return Err(error);
-        }
-        let seen = self.scratch.seen.iter().copied();
-        self.budgets.check_room(seen, batch.scores.len())?;
+        self.read(batch, size)?;
+        let Self {
+            budgets, scratch, ..
+        } = self;
+        let samples = batch.scores.len();
+        budgets.check_room(scratch.ids(), samples)?;
         if let Some(step) = step {
-            self.budgets.tick_to(step);
+            budgets.tick_to(step);
         }
-        let mut kernels = Kernels::new();
-        for start in (0..batch.scores.len()).step_by(CHUNK) {
-            self.reload(batch, start)?;
-            let Self {
-                budgets, scratch, ..
-            } = self;
-            for (run, samples) in scratch.runs() {
-                let lengths = &scratch.lengths[samples.clone()];
-                kernels.select_correct(
-                    batch.scores,
-                    start + samples.start,
-                    lengths,
-                    batch.max_score,
-                    |some| budgets.record(run.id, some),
-                )?;
+        let mut scores = Vec::new();
+        for (index, chunk) in chunks(samples, size).enumerate() {
+            scratch.reread(index, chunk.clone(), batch.datasets, budgets)?;
+            let scores = batch.scores.block(chunk.clone(), &mut scores);
+            let is_correct = |score: &S| is_correct(*score, batch.max_score);
+            for (id, lengths) in scratch.select(index, chunk, batch.lengths, scores, is_correct) {
+                budgets.record(id, lengths)?;
             }
         }
-        let seen = self.scratch.seen.iter().copied();
-        self.budgets.recorded(seen);
+        budgets.recorded(scratch.ids());
         Ok(())
     }
 
@@ -265,8 +238,8 @@ impl BudgetTracker {
         S: Score,
         Q: Real,
     {
-        self.update_at(Some(step), batch)?;
-        self.scratch.look_up_limits(&self.budgets);
+        self.update_at(Some(step), batch, CHUNK)?;
+        self.scratch.look_up_budgets(&self.budgets);
         Ok(())
     }
 
@@ -293,29 +266,46 @@ impl BudgetTracker {
         let samples = batch.scores.len();
         check_groups(samples, k)?;
         check_len("shaped", shaped.len(), samples)?;
-        self.normal_step(step, batch)?;
+        // Whole groups, at least one.
+        let size = (CHUNK - CHUNK % k).max(k);
+        self.update_at(Some(step), batch, size)?;
+        let Self {
+            budgets,
+            scratch,
+            lambda,
+            ..
+        } = self;
+        scratch.look_up_budgets(budgets);
 
-        let mut kernels = Kernels::new();
-        let mut kept = 0_usize;
-        let mut enforced = false;
-        for start in (0..samples).step_by(CHUNK) {
-            self.reload(batch, start)?;
-            for (run, samples) in self.scratch.runs() {
-                let limit = self.scratch.limit(run.id);
-                let mut at = start + samples.start;
-                let end = start + samples.end;
-                // Neither runs of a key nor chunks need end where groups do.
-                while at < end {
-                    if at % k == 0 {
-                        let accuracy = kernels.group_accuracy(batch.scores, at, k, batch.max_score);
-                        enforced = !self.lambda.exceeds(accuracy);
-                    }
-                    let until = end.min(at - at % k + k);
-                    let limit = if enforced { limit } else { u64::MAX };
-                    let lengths = &self.scratch.lengths[at - start..until - start];
-                    let shaped = &mut shaped[at..until];
-                    kept += mask_over_limit(batch.scores, at, lengths, limit, shaped);
-                    at = until;
+        let mut kept = 0;
+        let (mut room, mut length_room) = (Vec::new(), Vec::new());
+        let mut enforced = Vec::with_capacity(size.min(samples) / k);
+        for (index, chunk) in chunks(samples, size).enumerate() {
+            scratch.reread(index, chunk.clone(), batch.datasets, budgets)?;
+            let scores = batch.scores.block(chunk.clone(), &mut room);
+            let lengths = batch.lengths.block(chunk.clone(), &mut length_room);
+            let shaped = &mut shaped[chunk];
+            enforced.clear();
+            enforced.extend(scores.chunks_exact(k).map(|group| {
+                let accuracy = group_accuracy(group, batch.max_score);
+                !lambda.exceeds(accuracy)
+            }));
+            let (mut start, mut group) = (0, 0);
+            for (len, limit) in scratch.limits(index) {
+                let end = start + len;
+                // Runs of a key need not end where groups do.
+                while start < end {
+                    let group_end = (group + 1) * k;
+                    let piece = start..end.min(group_end);
+                    let limit = if enforced[group] { limit } else { u64::MAX };
+                    kept += mask_over_limit(
+                        &scores[piece.clone()],
+                        &lengths[piece.clone()],
+                        limit,
+                        &mut shaped[piece.clone()],
+                    );
+                    start = piece.end;
+                    group += usize::from(start == group_end);
                 }
             }
         }
@@ -323,8 +313,9 @@ impl BudgetTracker {
         Ok((kept as f64).over(samples))
     }
 
-    /// Checks the whole batch and gives every key an id.
-    fn check<K, C, S, Q>(&mut self, batch: &Batch<'_, K, C, Q>) -> Result<(), K::Error>
+    /// Checks the whole batch and gives every key an id; on an error nothing
+    /// has changed.
+    fn read<K, C, S, Q>(&mut self, batch: &Batch<'_, K, C, Q>, size: usize) -> Result<(), K::Error>
     where
         K: KeySource + ?Sized,
         C: Column<S> + ?Sized,
@@ -334,44 +325,14 @@ impl BudgetTracker {
         check_len("datasets", batch.datasets.len(), samples)?;
         check_len(batch.lengths.argument(), batch.lengths.len(), samples)?;
         check_scores(batch.scores)?;
-        self.scratch.forget_batch();
-        for start in (0..samples).step_by(CHUNK) {
-            self.load(batch, start)?;
-            self.scratch.note_appearance(self.budgets.len());
+        batch.lengths.check()?;
+        let known = self.budgets.len();
+        let read = self.scratch.read(batch.datasets, size, &mut self.budgets);
+        if read.is_err() {
+            self.budgets.truncate(known);
+            self.scratch.forget_batch();
         }
-        Ok(())
-    }
-
-    /// Reads keys and lengths of the chunk that begins at `start`.
-    fn load<K, C, Q>(&mut self, batch: &Batch<'_, K, C, Q>, start: usize) -> Result<(), K::Error>
-    where
-        K: KeySource + ?Sized,
-        C: ?Sized,
-    {
-        let Self {
-            budgets, scratch, ..
-        } = self;
-        let end = batch.datasets.len().min(start + CHUNK);
-        scratch.runs.clear();
-        batch
-            .datasets
-            .read(start..end, |key| budgets.intern(key), &mut scratch.runs)?;
-        scratch.lengths.resize(end - start, 0);
-        Ok(batch.lengths.read(start, &mut scratch.lengths)?)
-    }
-
-    /// [`Self::load`] for a batch that [`Self::check`] has been through: one
-    /// chunk is still there.
-    fn reload<K, C, Q>(&mut self, batch: &Batch<'_, K, C, Q>, start: usize) -> Result<(), K::Error>
-    where
-        K: KeySource + ?Sized,
-        C: ?Sized,
-    {
-        if batch.datasets.len() > CHUNK {
-            self.load(batch, start)
-        } else {
-            Ok(())
-        }
+        read
     }
 }
 
@@ -381,57 +342,6 @@ impl PartialEq for BudgetTracker {
         self.schedule == other.schedule
             && self.lambda == other.lambda
             && self.budgets == other.budgets
-    }
-}
-
-impl Scratch {
-    fn forget_batch(&mut self) {
-        for id in self.seen.drain(..) {
-            self.limits[id as usize] = UNSEEN;
-        }
-    }
-
-    /// The runs of the chunk, and which of its samples each one covers.
-    fn runs(&self) -> impl Iterator<Item = (Run, Range<usize>)> {
-        self.runs.iter().scan(0, |end, &run| {
-            let start = *end;
-            *end += run.len as usize;
-            Some((run, start..*end))
-        })
-    }
-
-    fn note_appearance(&mut self, keys: usize) {
-        self.limits.resize(keys, UNSEEN);
-        for run in &self.runs {
-            let limit = &mut self.limits[run.id as usize];
-            if limit.is_nan() {
-                *limit = f64::INFINITY;
-                self.seen.push(run.id);
-            }
-        }
-    }
-
-    fn look_up_limits(&mut self, budgets: &Budgets) {
-        for &id in &self.seen {
-            self.limits[id as usize] = budgets.budget(id).unwrap_or(f64::INFINITY);
-        }
-    }
-
-    /// The largest length that is kept: a whole one, so rounding down changes
-    /// no comparison.
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "not negative; infinity becomes u64::MAX, above every length"
-    )]
-    fn limit(&self, id: u32) -> u64 {
-        self.limits[id as usize] as u64
-    }
-
-    fn nbytes(&self) -> usize {
-        self.runs.capacity() * size_of::<Run>()
-            + self.seen.capacity() * size_of::<u32>()
-            + (self.lengths.capacity() + self.limits.capacity()) * size_of::<u64>()
     }
 }
 

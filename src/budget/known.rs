@@ -1,8 +1,9 @@
 //! The budgets that follow from what was observed, worked out once.
 
-use std::convert::Infallible;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
-use super::{Budgets, Entry, by_id};
+use super::{Budgets, Entry};
 use crate::keys::DatasetKey;
 
 /// Derived, no part of the state.
@@ -11,8 +12,8 @@ pub(super) struct Known {
     /// By id: the budget that the clock's own step uses, infinite for none; NaN
     /// where it has to be worked out.
     pub now: Vec<f64>,
-    /// Budgets with `pending` counted, for the ids in it. Ascending by id.
-    pub next: Option<Vec<(u32, Option<f64>)>>,
+    /// Budgets with `pending` counted, for the ids in it.
+    pub next: Option<HashMap<u32, Option<f64>, FixedState>>,
 }
 
 impl Known {
@@ -24,8 +25,8 @@ impl Known {
     }
 
     pub fn nbytes(&self) -> usize {
-        let next = self.next.as_ref().map_or(0, Vec::capacity);
-        self.now.capacity() * size_of::<f64>() + next * size_of::<(u32, Option<f64>)>()
+        let next = self.next.as_ref().map_or(0, HashMap::allocation_size);
+        self.now.capacity() * size_of::<f64>() + next
     }
 }
 
@@ -57,33 +58,30 @@ impl Budgets {
     /// The budget that steps after the clock's use.
     pub fn next_budget(&mut self, id: u32) -> Option<f64> {
         self.prepare_next();
-        self.prepared_next_budget(id)
-    }
-
-    fn prepared_next_budget(&mut self, id: u32) -> Option<f64> {
-        let next = self.known.next.as_deref().unwrap_or_default();
-        match next.binary_search_by_key(&id, |&(id, _)| id) {
-            Ok(at) => next[at].1,
-            Err(_) => self.known_budget(id),
-        }
+        let next = self.known.next.as_ref().and_then(|next| next.get(&id));
+        next.copied().unwrap_or_else(|| self.known_budget(id))
     }
 
     fn prepare_next(&mut self) {
         if self.known.next.is_some() {
             return;
         }
-        let mut pending = self.pending.clone();
         let step = self.clock.unwrap_or(0);
-        let mut next = Vec::new();
-        let Ok(()) = by_id::<Infallible>(&mut pending, |id, lengths| {
-            let budget = match &self.entries[id as usize] {
+        let mut next = HashMap::default();
+        let Self {
+            pending,
+            entries,
+            rule,
+            ..
+        } = self;
+        pending.each_key(|id, lengths| {
+            let budget = match &entries[id as usize] {
                 Entry::Live(estimator) => {
-                    estimator.with(lengths, step, |estimator| self.rule.budget(estimator))
+                    estimator.with(lengths, step, |estimator| rule.budget(estimator))
                 }
                 Entry::Fixed(fixed) => Some(fixed.budget),
             };
-            next.push((id, budget));
-            Ok(())
+            next.insert(id, budget);
         });
         self.known.next = Some(next);
     }
@@ -93,8 +91,8 @@ impl Budgets {
     /// order of appearance.
     pub fn summary(&mut self) -> Vec<(&DatasetKey, u64, Option<f64>)> {
         let mut counts = vec![0; self.entries.len()];
-        for &(id, _) in &self.pending {
-            counts[id as usize] += 1;
+        for (id, lengths) in self.pending.iter() {
+            counts[id as usize] += lengths.len() as u64;
         }
         for (count, entry) in counts.iter_mut().zip(&self.entries) {
             *count = entry.count_with(*count);

@@ -1,6 +1,6 @@
 //! Putting together what several processes have observed.
 
-use super::{Budgets, Entry, Fixed, by_id};
+use super::{Budgets, Entry, Fixed, Pending};
 use crate::error::Result;
 use crate::keys::KeyRef;
 use crate::quantile::check_count;
@@ -53,18 +53,16 @@ impl Budgets {
             self.entries[id as usize].merge(entry)?;
             ids.push(id);
         }
-        let pending = other.pending.iter();
-        self.pending
-            .extend(pending.map(|&(id, length)| (ids[id as usize], length)));
+        for (id, lengths) in other.pending.iter() {
+            self.pending.push(ids[id as usize], lengths);
+        }
         self.known.forget(self.entries.len());
         Ok(())
     }
 
     /// Counts what was observed at `clock`, without fixing anything.
-    fn count_pending(&mut self, mut pending: Vec<(u32, u64)>, clock: Option<u64>) -> Result<()> {
-        by_id(&mut pending, |id, lengths| {
-            self.entries[id as usize].update(lengths, clock.unwrap_or(0))
-        })
+    fn count_pending(&mut self, mut pending: Pending, clock: Option<u64>) -> Result<()> {
+        pending.drain(|id, lengths| self.entries[id as usize].update(lengths, clock.unwrap_or(0)))
     }
 }
 

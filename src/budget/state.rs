@@ -15,8 +15,7 @@ impl Budgets {
     /// bytes do not depend on the order in which they came.
     pub fn write(&self, out: &mut Writer) {
         out.option(self.clock);
-        let mut pending = self.pending.clone();
-        pending.sort_unstable();
+        let pending = self.pending.sorted();
         let pending_of = |id: u32| -> Vec<u64> {
             let from = pending.partition_point(|&(other, _)| other < id);
             let lengths = pending[from..].iter().take_while(|(other, _)| *other == id);
@@ -52,8 +51,9 @@ impl Budgets {
             }
             let (entry, pending) = Entry::read(&self.rule.pattern, self.clock, bytes)?;
             self.entries[id as usize] = entry;
-            let pending = pending.into_iter().map(|length| (id, length));
-            self.pending.extend(pending);
+            if !pending.is_empty() {
+                self.pending.push(id, &pending);
+            }
         }
         self.known.forget(self.entries.len());
         Ok(self)

@@ -1,6 +1,7 @@
 //! NumPy arrays as columns, read where they lie.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use numpy::{
     Element, PyArray1, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
@@ -23,14 +24,12 @@ pub(super) trait Stored: Element + Copy {
     /// What NumPy computes in when it divides by a number of this width.
     fn divides_in_f32(by: &MaxScore) -> bool;
     fn from_raw(raw: Self::Raw) -> Self;
-    /// As an id, the same for equal integers only.
-    fn to_id(self) -> u64;
-    /// As a length, where it is an integer `>= 0`.
-    fn to_length(self) -> Option<u64>;
+    /// The bits of an integer, with its sign extended.
+    fn to_bits(self) -> u64;
 }
 
 macro_rules! stored {
-    ($($t:ty as $raw:ty, $plain:literal: |$by:ident| $single:expr, |$value:ident| $from_raw:expr, $length:expr;)*) => {$(
+    ($($t:ty as $raw:ty, $plain:literal: |$by:ident| $single:expr, |$value:ident| $from_raw:expr;)*) => {$(
         impl Stored for $t {
             type Raw = $raw;
             const IS_PLAIN: bool = $plain;
@@ -44,29 +43,24 @@ macro_rules! stored {
             #[inline]
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_lossless,
                 reason = "asked of integers only, of which none is wider")]
-            fn to_id(self) -> u64 {
+            fn to_bits(self) -> u64 {
                 self as u64
-            }
-            #[inline]
-            fn to_length(self) -> Option<u64> {
-                let length: fn($t) -> Option<u64> = $length;
-                length(self)
             }
         }
     )*};
 }
 stored! {
-    f64 as f64, true: |_by| false, |raw| raw, |_| None;
-    f32 as f32, true: |by| !by.widens_float32(), |raw| raw, |_| None;
-    i64 as i64, true: |_by| false, |raw| raw, |length| length.try_into().ok();
-    i32 as i32, true: |_by| false, |raw| raw, |length| length.try_into().ok();
-    i16 as i16, true: |by| by.narrows_small_integers(), |raw| raw, |length| length.try_into().ok();
-    i8 as i8, true: |by| by.narrows_small_integers(), |raw| raw, |length| length.try_into().ok();
-    u64 as u64, true: |_by| false, |raw| raw, Some;
-    u32 as u32, true: |_by| false, |raw| raw, |length| Some(length.into());
-    u16 as u16, true: |by| by.narrows_small_integers(), |raw| raw, |length| Some(length.into());
-    u8 as u8, true: |by| by.narrows_small_integers(), |raw| raw, |length| Some(length.into());
-    bool as u8, false: |by| by.narrows_small_integers(), |raw| raw != 0, |_| None;
+    f64 as f64, true: |_by| false, |raw| raw;
+    f32 as f32, true: |by| !by.widens_float32(), |raw| raw;
+    i64 as i64, true: |_by| false, |raw| raw;
+    i32 as i32, true: |_by| false, |raw| raw;
+    i16 as i16, true: |by| by.narrows_small_integers(), |raw| raw;
+    i8 as i8, true: |by| by.narrows_small_integers(), |raw| raw;
+    u64 as u64, true: |_by| false, |raw| raw;
+    u32 as u32, true: |_by| false, |raw| raw;
+    u16 as u16, true: |by| by.narrows_small_integers(), |raw| raw;
+    u8 as u8, true: |by| by.narrows_small_integers(), |raw| raw;
+    bool as u8, false: |by| by.narrows_small_integers(), |raw| raw != 0;
 }
 
 /// An argument that is, or has become, a one-dimensional array.
@@ -232,29 +226,30 @@ impl<'a, T: Stored> View<'a, T> {
 
 impl<T: Stored> View<'_, T> {
     /// The whole array, where its elements lie together as Rust wants them.
+    pub fn as_slice(&self) -> Option<&[T]> {
+        T::IS_PLAIN.then(|| self.cast_slice()).flatten()
+    }
+
+    /// The whole array as elements of a type of the same size of which any
+    /// bits are a value.
     #[allow(
         unsafe_code,
         reason = "no safe slice can be made of an array that may change"
     )]
-    fn as_slice(&self) -> Option<&[T]> {
-        let first = self.first.cast::<T>();
+    fn cast_slice<U>(&self) -> Option<&[U]> {
+        let first = self.first.cast::<U>();
         let together = self.stride == size_of::<T>().cast_signed();
-        if !(T::IS_PLAIN && together && first.is_aligned()) || self.len == 0 {
+        if size_of::<T>() != size_of::<U>() || !together || !first.is_aligned() || self.len == 0 {
             return None;
         }
-        // SAFETY: as in `get`; any bits are a value of a plain type.
+        // SAFETY: as in `get`; the sizes are equal.
         Some(unsafe { std::slice::from_raw_parts(first, self.len) })
     }
-}
 
-impl<T: Stored> Column<T> for View<'_, T> {
-    fn len(&self) -> usize {
-        self.len
-    }
-
+    /// The element at an index.
     #[inline]
     #[allow(unsafe_code, reason = "no safe view takes misaligned arrays")]
-    fn get(&self, index: usize) -> T {
+    pub fn get(&self, index: usize) -> T {
         assert!(index < self.len, "the kernels stay within a column");
         // SAFETY: the array is alive and has `len` elements `stride` bytes apart.
         // Nobody writes or resizes meanwhile: the GIL is held, and no Python code
@@ -269,40 +264,40 @@ impl<T: Stored> Column<T> for View<'_, T> {
         T::from_raw(raw)
     }
 
-    #[inline]
-    fn block<'a>(&'a self, start: usize, room: &'a mut [T]) -> &'a [T] {
-        if let Some(all) = self.as_slice() {
-            return &all[start..start + room.len()];
+    /// Puts what `convert` makes of some elements into `room`.
+    pub fn copy<U>(&self, samples: Range<usize>, room: &mut Vec<U>, convert: impl Fn(T) -> U) {
+        room.clear();
+        if self.stride == size_of::<T>().cast_signed() {
+            // Known to be the size, so that it becomes a copy of memory.
+            let together = Self {
+                stride: size_of::<T>().cast_signed(),
+                ..*self
+            };
+            room.extend(samples.map(|index| convert(together.get(index))));
+        } else {
+            room.extend(samples.map(|index| convert(self.get(index))));
         }
-        self.read(start, room);
-        room
+    }
+}
+
+impl View<'_, i64> {
+    /// [`Self::as_slice`] of integers that are not negative.
+    pub fn as_unsigned(&self) -> Option<&[u64]> {
+        self.cast_slice()
+    }
+}
+
+impl<T: Stored> Column<T> for View<'_, T> {
+    fn len(&self) -> usize {
+        self.len
     }
 
-    #[inline]
-    #[allow(unsafe_code, reason = "no safe view takes misaligned arrays")]
-    fn read(&self, start: usize, out: &mut [T]) {
-        assert!(
-            start + out.len() <= self.len,
-            "the kernels stay within a column"
-        );
-        #[allow(clippy::cast_possible_wrap, reason = "NumPy keeps sizes within isize")]
-        let (start, size) = (start as isize, size_of::<T>() as isize);
-        // SAFETY: as in `get`. Each loop knows its stride, so that the common one
-        // becomes a copy of memory.
-        unsafe {
-            let mut at = self.first.offset(start * self.stride);
-            if self.stride == size {
-                for slot in out {
-                    *slot = T::from_raw(at.cast::<T::Raw>().read_unaligned());
-                    at = at.wrapping_offset(size);
-                }
-            } else {
-                for slot in out {
-                    *slot = T::from_raw(at.cast::<T::Raw>().read_unaligned());
-                    at = at.wrapping_offset(self.stride);
-                }
-            }
+    fn block<'a>(&'a self, samples: Range<usize>, room: &'a mut Vec<T>) -> &'a [T] {
+        if let Some(all) = self.as_slice() {
+            return &all[samples];
         }
+        self.copy(samples, room, |value| value);
+        room
     }
 }
 

@@ -103,7 +103,7 @@ impl<'py> Limit<'py> {
 }
 
 fn column<S: Score + Stored>(view: &View<'_, S>) -> Vec<S> {
-    let mut values = vec![S::default(); view.len()];
-    view.read(0, &mut values);
+    let mut values = Vec::new();
+    view.copy(0..view.len(), &mut values, |value| value);
     values
 }

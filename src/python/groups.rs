@@ -34,7 +34,8 @@ pub(super) fn groups_of(object: &Bound<'_, PyAny>, samples: usize) -> PyResult<G
         b'O' | b'T' => listed(&Objects::new("groups", array.as_any(), EXPECTED)?),
         b'i' | b'u' if array.kind_and_size().is_some() => {
             with_scores!(&Scores::view(&array)?, view => {
-                let ids: Vec<u64> = (0..view.len()).map(|i| view.get(i).to_id()).collect();
+                let mut ids = Vec::new();
+                view.copy(0..view.len(), &mut ids, Stored::to_bits);
                 Ok(Groups::by_number(&ids))
             })
         }
@@ -70,7 +71,7 @@ fn names(ids: &Objects<'_>) -> PyResult<Groups> {
     // The responses to a prompt usually share the object: each is read once.
     let mut samples = Vec::new();
     let mut runs = Vec::new();
-    let number = |sample| {
+    let number = |sample, _: &Bound<'_, PyAny>| {
         samples.push(sample);
         u32::try_from(samples.len() - 1)
     };

@@ -40,10 +40,8 @@ impl KeySource for PyKeys<'_> {
         mut id: impl FnMut(KeyRef<'_>) -> u32,
         runs: &mut Vec<Run>,
     ) -> Result<(), Refusal> {
-        let number = |sample| {
-            let key = self.keys.get(sample);
-            let key = key.map_err(|_| Refusal::Key(sample, Flaw::Kind))?;
-            read_key(&key, &mut id).map_err(|flaw| Refusal::Key(sample, flaw))
+        let number = |sample, key: &Bound<'_, PyAny>| {
+            read_key(key, &mut id).map_err(|flaw| Refusal::Key(sample, flaw))
         };
         self.keys.read(samples, number, runs)
     }

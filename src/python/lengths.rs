@@ -1,14 +1,15 @@
 //! Arguments with lengths: an array of any integer dtype, or integers.
 
+use std::ops::Range;
+
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyTuple};
 
-use super::arrays::{Array, Scores, Stored, with_scores};
+use super::arrays::{Array, Scores, Stored, View, with_scores};
 use super::numbers;
 use crate::Result;
-use crate::column::{Column as _, Lengths, bad_length};
-use crate::quantile::MAX_LENGTH;
+use crate::column::{CHUNK, Column as _, Lengths, bad_length, check_block, chunks};
 
 /// The argument, once no Python code is needed any more to read it.
 pub(super) struct LengthArgument<'py> {
@@ -98,19 +99,40 @@ impl Lengths for LengthView<'_> {
         }
     }
 
-    fn read(&self, start: usize, out: &mut [u64]) -> Result<()> {
+    fn check(&self) -> Result<()> {
         match &self.column {
-            Column::Listed(lengths) => out.copy_from_slice(&lengths[start..start + out.len()]),
-            Column::Array(array) => with_scores!(array, view => {
-                for (index, slot) in (start..).zip(out) {
-                    let length = view.get(index);
-                    *slot = match length.to_length() {
-                        Some(length) if length <= MAX_LENGTH => length,
-                        _ => return Err(bad_length(self.argument, index, length)),
-                    };
-                }
-            }),
+            Column::Listed(_) => Ok(()),
+            Column::Array(array) => with_scores!(array, view => check_view(self.argument, view)),
         }
-        Ok(())
     }
+
+    fn block<'a>(&'a self, samples: Range<usize>, room: &'a mut Vec<u64>) -> &'a [u64] {
+        let lent = match &self.column {
+            Column::Listed(lengths) => Some(*lengths),
+            Column::Array(Scores::I64(view)) => view.as_unsigned(),
+            Column::Array(Scores::U64(view)) => view.as_slice(),
+            Column::Array(_) => None,
+        };
+        match (&self.column, lent) {
+            (_, Some(lengths)) => &lengths[samples],
+            (Column::Array(array), None) => {
+                with_scores!(array, view => view.copy(samples, room, Stored::to_bits));
+                room
+            }
+            (Column::Listed(_), None) => &[], // has lent itself
+        }
+    }
+}
+
+fn check_view<T: Stored + std::fmt::Display>(
+    argument: &'static str,
+    view: &View<'_, T>,
+) -> Result<()> {
+    let mut room = Vec::new();
+    chunks(view.len(), CHUNK).try_for_each(|chunk| {
+        let start = chunk.start;
+        let block = view.block(chunk, &mut room);
+        check_block(block, Stored::to_bits)
+            .map_err(|index| bad_length(argument, start + index, block[index]))
+    })
 }

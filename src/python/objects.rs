@@ -64,9 +64,16 @@ impl<'py> Objects<'py> {
     pub fn read<E>(
         &self,
         samples: Range<usize>,
-        number: impl FnMut(usize) -> Result<u32, E>,
+        mut number: impl FnMut(usize, &Bound<'py, PyAny>) -> Result<u32, E>,
         runs: &mut Vec<Run>,
     ) -> Result<(), E> {
+        let none = self.py().None().into_bound(self.py());
+        let number = |sample, address| {
+            // SAFETY: null, or an object that the sequence keeps alive as long as
+            // no Python code runs.
+            let object = unsafe { Borrowed::from_ptr_or_opt(self.py(), address) };
+            number(sample, &object.unwrap_or(none.as_borrowed()))
+        };
         // One loop for each kind: which it is would else be asked for each sample.
         match self {
             // SAFETY: the sequence is alive, the GIL is held, and the index is
@@ -79,6 +86,14 @@ impl<'py> Objects<'py> {
                 ffi::PyTuple_GetItem(tuple.as_ptr(), index as isize)
             }),
             Self::Array(array) => scan(samples, number, runs, |index| address_at(array, index)),
+        }
+    }
+
+    fn py(&self) -> Python<'py> {
+        match self {
+            Self::List(list) => list.py(),
+            Self::Tuple(tuple) => tuple.py(),
+            Self::Array(array) => array.py(),
         }
     }
 
@@ -110,15 +125,16 @@ impl<'py> Objects<'py> {
 #[inline]
 fn scan<E>(
     samples: Range<usize>,
-    mut number: impl FnMut(usize) -> Result<u32, E>,
+    mut number: impl FnMut(usize, *mut ffi::PyObject) -> Result<u32, E>,
     runs: &mut Vec<Run>,
     address: impl Fn(usize) -> *mut ffi::PyObject,
 ) -> Result<(), E> {
     // The sequence keeps its objects alive, so within this call one address
     // is one object; the responses to a prompt usually share it. A table of
-    // cache lines with four addresses each, with room for half the samples.
+    // cache lines, with room for half the samples.
     let bits = samples.len().clamp(64, 8192).ilog2() - 3;
-    let mut lines = vec![[(std::ptr::null_mut(), 0); 4]; 1 << bits];
+    let mut lines = vec![[0_u64; 8]; 1 << bits];
+    let first = runs.len();
     let mut at = samples.start;
     while at < samples.end {
         let object = address(at);
@@ -130,18 +146,21 @@ fn scan<E>(
         // multiples of 16, or of whatever size the objects have.
         let hash = (object as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         #[allow(clippy::cast_possible_truncation, reason = "a few bits are left")]
-        let line = &mut lines[(hash >> (u64::BITS - bits)) as usize];
+        let (addresses, ids) = lines[(hash >> (u64::BITS - bits)) as usize].split_at_mut(4);
         // No early exit: at which of the four it would be is hard to foresee.
-        let is_object = |found, (place, known): (usize, &(*mut ffi::PyObject, u32))| {
-            if known.0 == object { place } else { found }
+        let is_object = |found, (place, &known): (usize, &u64)| {
+            if known == object as u64 { place } else { found }
         };
-        let place = line.iter().enumerate().fold(usize::MAX, is_object);
-        let id = match line.get(place) {
-            Some(known) if !object.is_null() => known.1,
+        let place = addresses.iter().enumerate().fold(usize::MAX, is_object);
+        #[allow(clippy::cast_possible_truncation, reason = "it was a u32")]
+        let id = match ids.get(place) {
+            Some(&id) if !object.is_null() => id as u32,
             _ => {
-                let new = number(at)?;
-                line.rotate_right(1);
-                line[0] = (object, new);
+                let new = number(at, object)?;
+                addresses.rotate_right(1);
+                addresses[0] = object as u64;
+                ids.rotate_right(1);
+                ids[0] = new.into();
                 new
             }
         };
@@ -150,7 +169,7 @@ fn scan<E>(
             reason = "a batch has less than 2^32 samples"
         )]
         let len = (next - at) as u32;
-        push_run(runs, Run { id, len });
+        push_run(runs, first, Run { id, len });
         at = next;
     }
     Ok(())

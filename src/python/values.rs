@@ -2,18 +2,15 @@
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use pyo3::types::PyFloat;
 
 use super::arrays::{Array, Scores, with_scores};
 use super::errors::wrong_type;
 use super::lengths::LengthArgument;
 use super::numbers;
-use crate::column::{Column, Lengths};
+use crate::column::{CHUNK, Column, Lengths, chunks};
 use crate::shaping::{Score, check_scores};
 use crate::{Error, Result};
-
-/// Values that are copied at a time, so that an array of any size needs
-/// little memory beside it.
-const CHUNK: usize = 2048;
 
 /// Lengths for the estimators that count.
 pub(super) struct Integers<'py>(LengthArgument<'py>);
@@ -26,19 +23,9 @@ impl<'py> Integers<'py> {
     /// Hands all values over, once all of them are known to be good.
     pub fn feed(&self, take: &mut dyn FnMut(&[u64]) -> Result<()>) -> Result<()> {
         let lengths = self.0.view()?;
-        let mut chunk = [0; CHUNK];
-        let samples = lengths.len();
-        let mut pass = |take: &mut dyn FnMut(&[u64]) -> Result<()>| {
-            (0..samples).step_by(CHUNK).try_for_each(|start| {
-                let chunk = &mut chunk[..CHUNK.min(samples - start)];
-                lengths.read(start, chunk)?;
-                take(chunk)
-            })
-        };
-        if samples > CHUNK {
-            pass(&mut |_| Ok(()))?;
-        }
-        pass(take)
+        lengths.check()?;
+        let mut room = Vec::new();
+        chunks(lengths.len(), CHUNK).try_for_each(|chunk| take(lengths.block(chunk, &mut room)))
     }
 }
 
@@ -60,14 +47,10 @@ impl<'py> Floats<'py> {
         };
         with_scores!(&values, view => {
             check_scores(view).map_err(|error| error.about("values"))?;
-            let mut chunk = [0.0; CHUNK];
-            let samples = view.len();
-            (0..samples).step_by(CHUNK).try_for_each(|start| {
-                let chunk = &mut chunk[..CHUNK.min(samples - start)];
-                for (slot, i) in chunk.iter_mut().zip(start..) {
-                    *slot = Score::as_f64(view.get(i));
-                }
-                take(chunk)
+            let mut room = Vec::new();
+            chunks(view.len(), CHUNK).try_for_each(|chunk| {
+                view.copy(chunk, &mut room, Score::as_f64);
+                take(&room)
             })
         })
     }
@@ -83,6 +66,10 @@ pub(super) enum Question<'py> {
 impl<'py> Question<'py> {
     pub fn new(argument: &'static str, question: &Bound<'py, PyAny>) -> PyResult<Self> {
         const EXPECTED: &str = "a number or an array of numbers";
+        // By far the usual case; to look for what it has not takes longest.
+        if question.is_exact_instance_of::<PyFloat>() {
+            return Ok(Self::One(question.extract()?));
+        }
         let has_shape = match question.getattr("shape") {
             Ok(shape) => shape.len()? > 0,
             Err(_) => question.hasattr("__len__")?,

@@ -107,7 +107,7 @@ impl Estimator {
         }
     }
 
-    /// Records the lengths of a step, which come in ascending order.
+    /// Records the lengths of a step; their order makes no difference.
     pub(crate) fn update(&mut self, lengths: &[u64], step: u64) -> Result<()> {
         match self {
             Self::Exact(exact) => exact.update(lengths),
@@ -268,8 +268,9 @@ fn reals(lengths: &[u64]) -> Vec<f64> {
 ///
 /// What an estimator that heeds the order makes of a step must not depend on
 /// how the step's groups arrived, nor on the values coming sorted.
-fn shuffled<T>(ascending: &[u64], convert: impl Fn(u64) -> T) -> Vec<T> {
-    let mut values: Vec<T> = ascending.iter().map(|&value| convert(value)).collect();
+fn shuffled<T>(values: &[u64], convert: impl Fn(u64) -> T) -> Vec<T> {
+    let mut values = values.to_vec();
+    values.sort_unstable();
     // Fisher-Yates with Knuth's MMIX generator.
     let mut state = values.len() as u64;
     for last in (1..values.len()).rev() {
@@ -280,5 +281,5 @@ fn shuffled<T>(ascending: &[u64], convert: impl Fn(u64) -> T) -> Vec<T> {
         let other = ((state >> 33) % (last as u64 + 1)) as usize;
         values.swap(last, other);
     }
-    values
+    values.into_iter().map(convert).collect()
 }

@@ -19,6 +19,7 @@ pub(crate) use gk::Tuple as GkTuple;
 pub use p2::P2Quantile;
 pub use window::WindowQuantile;
 
+use crate::column::check_block;
 use crate::error::{Error, Result};
 
 /// Lengths up to 2^53: every one of them is exact as an `f64`.
@@ -108,19 +109,10 @@ pub(crate) fn check_percentile(p: f64) -> Result<()> {
 
 /// Index and value of the first length that is too large to be exact.
 pub(crate) fn check_lengths(values: &[u64]) -> Result<()> {
-    // One bit pattern for all is SIMD; a search stops the loop from being that.
-    if values.iter().fold(0, |bits, value| bits | value) <= MAX_LENGTH {
-        return Ok(());
-    }
-    match values.iter().position(|&value| value > MAX_LENGTH) {
-        None => Ok(()),
-        Some(index) => Err(Error::value_at(
-            "values",
-            index,
-            values[index],
-            "an integer in 0..=2**53",
-        )),
-    }
+    check_block(values, |value| value).map_err(|index| {
+        let expected = "an integer in 0..=2**53";
+        Error::value_at("values", index, values[index], expected)
+    })
 }
 
 /// Index and value of the first number that is not finite.

@@ -2,18 +2,20 @@
 
 use super::shaped::Metrics;
 use crate::budget::Budgets;
+use crate::column::Lengths;
 use crate::groups::Groups;
-use crate::keys::Run;
+use crate::keys::{KeySource, Run};
+use crate::present::{Present, Selected};
 
 /// What calls leave behind for the next one to reuse; no part of the state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scratch {
-    /// The keys of the batch.
-    pub runs: Vec<Run>,
-    pub lengths: Vec<u64>,
-    /// By id: where the limit of a key of the batch is; 0 for all others.
-    places: Vec<u32>,
-    /// The first one is that of keys without a budget.
+    present: Present,
+    /// The places of the keys.
+    runs: Vec<Run>,
+    selected: Selected,
+    lengths: Vec<u64>,
+    /// By place.
     limits: Vec<Limit>,
     /// The budgets of the keys of the batch that have one.
     budgets: Vec<f64>,
@@ -22,10 +24,10 @@ pub(super) struct Scratch {
 
 /// A budget: lengths are whole, so `length <= whole` says whether one is within.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limit {
-    pub whole: u64,
+struct Limit {
+    whole: u64,
     /// The rest, in 2^-52.
-    pub part: u64,
+    part: u64,
 }
 
 impl Limit {
@@ -55,21 +57,30 @@ impl Limit {
 /// How far the correct responses of a batch are over their limits. Summed up
 /// as integers: no order of the samples makes a difference.
 #[derive(Debug, Default)]
-pub(super) struct Excess {
+struct Excess {
     whole: u128,
     part: u128,
 }
 
 impl Excess {
-    #[inline]
-    pub fn add(&mut self, length: u64, limit: Limit, is_correct: bool) {
-        let is_over = is_correct && length > limit.whole;
-        self.whole += u128::from(u64::from(is_over) * length.saturating_sub(limit.whole));
-        self.part += u128::from(u64::from(is_over) * limit.part);
+    /// Adds samples of one key, correct or not.
+    fn add(&mut self, lengths: &[u64], correct: &[bool], limit: Limit) {
+        // So many lengths, up to 2^53, do not overflow.
+        const BLOCK: usize = 1 << 10;
+        for (lengths, correct) in lengths.chunks(BLOCK).zip(correct.chunks(BLOCK)) {
+            let (mut whole, mut over) = (0, 0);
+            for (&length, &is_correct) in lengths.iter().zip(correct) {
+                let is_over = u64::from(is_correct && length > limit.whole);
+                whole += is_over * length.saturating_sub(limit.whole);
+                over += is_over;
+            }
+            self.whole += u128::from(whole);
+            self.part += u128::from(over) * u128::from(limit.part);
+        }
     }
 
     #[allow(clippy::cast_precision_loss, reason = "rounded to the nearest f64")]
-    pub fn tokens(&self) -> f64 {
+    fn tokens(&self) -> f64 {
         self.whole as f64 - self.part as f64 / Limit::PARTS
     }
 }
@@ -89,46 +100,79 @@ pub(super) struct Group {
 
 impl Scratch {
     pub fn forget_batch(&mut self) {
-        for run in self.runs.drain(..) {
-            if let Some(place) = self.places.get_mut(run.id as usize) {
-                *place = 0;
-            }
-        }
+        self.present.clear();
+        self.runs.clear();
+    }
+
+    /// Reads the keys of a batch; new ones get an id only where `intern` says so.
+    pub fn read<K: KeySource + ?Sized>(
+        &mut self,
+        datasets: &K,
+        intern: bool,
+        budgets: &mut Budgets,
+    ) -> Result<(), K::Error> {
+        self.forget_batch();
+        datasets.read(0..datasets.len(), budgets.ids_of(intern), &mut self.runs)?;
+        self.present.place(&mut self.runs, budgets.len());
+        Ok(())
+    }
+
+    /// The ids of the keys, in order of first appearance.
+    pub fn ids(&self) -> impl Iterator<Item = u32> {
+        self.present.ids().iter().copied()
+    }
+
+    /// The ids and the correct lengths of the batch, in order within a key.
+    pub fn select(
+        &mut self,
+        lengths: &dyn Lengths,
+        correct: &[bool],
+    ) -> impl Iterator<Item = (u32, &[u64])> {
+        let ids = self.present.ids();
+        let lengths = lengths.block(0..correct.len(), &mut self.lengths);
+        self.selected
+            .select(ids.len(), &self.runs, lengths, correct, |&correct| correct);
+        let selected = self.selected.iter();
+        selected.map(|(place, lengths)| (ids[place], lengths))
     }
 
     /// Limits of the keys that were read; `next`: what later steps would use.
     pub fn look_up_limits(&mut self, budgets: &mut Budgets, next: bool) {
-        self.places.resize(budgets.len(), 0);
         self.budgets.clear();
         self.limits.clear();
-        self.limits.push(Limit::NONE);
-        for run in &self.runs {
-            let Some(place) = self.places.get_mut(run.id as usize) else {
-                continue;
+        for &id in self.present.ids() {
+            let budget = if next {
+                budgets.next_budget(id)
+            } else {
+                budgets.known_budget(id)
             };
-            if *place == 0 {
-                let budget = if next {
-                    budgets.next_budget(run.id)
-                } else {
-                    budgets.known_budget(run.id)
-                };
-                #[allow(
-                    clippy::cast_possible_truncation,
-                    reason = "a batch has less than 2^32 samples"
-                )]
-                let free = self.limits.len() as u32;
-                *place = free;
-                self.limits.push(budget.map_or(Limit::NONE, Limit::of));
-                self.budgets.extend(budget);
-            }
+            self.limits.push(budget.map_or(Limit::NONE, Limit::of));
+            self.budgets.extend(budget);
         }
     }
 
-    /// What a key keeps; unknown keys keep all.
-    #[inline]
-    pub fn limit(&self, id: u32) -> Limit {
-        let place = self.places.get(id as usize).copied().unwrap_or(0);
-        self.limits[place as usize]
+    /// Whether each sample keeps its score, and by how many tokens the correct
+    /// ones are over budget.
+    pub fn judge(
+        &mut self,
+        lengths: &dyn Lengths,
+        correct: &[bool],
+        groups: &Groups,
+    ) -> (Vec<bool>, f64) {
+        let lengths = lengths.block(0..correct.len(), &mut self.lengths);
+        let mut kept = Vec::with_capacity(correct.len());
+        let mut excess = Excess::default();
+        for run in &self.runs {
+            let limit = self.limits[run.id as usize];
+            let samples = kept.len()..kept.len() + run.len as usize;
+            let (lengths, correct) = (&lengths[samples.clone()], &correct[samples.clone()]);
+            let groups = groups.of_samples()[samples].iter();
+            kept.extend(groups.zip(lengths).map(|(&group, &length)| {
+                !self.groups[group as usize].enforced || length <= limit.whole
+            }));
+            excess.add(lengths, correct, limit);
+        }
+        (kept, excess.tokens())
     }
 
     #[allow(
@@ -195,8 +239,9 @@ impl Scratch {
     }
 
     pub fn nbytes(&self) -> usize {
-        self.runs.capacity() * size_of::<Run>()
-            + self.places.capacity() * size_of::<u32>()
+        self.present.nbytes()
+            + self.selected.nbytes()
+            + self.runs.capacity() * size_of::<Run>()
             + (self.lengths.capacity() + self.budgets.capacity()) * size_of::<u64>()
             + self.limits.capacity() * size_of::<Limit>()
             + self.groups.capacity() * size_of::<Group>()

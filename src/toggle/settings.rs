@@ -4,6 +4,7 @@ use crate::budget::Freeze;
 use crate::choice::Choice;
 use crate::quantile::Estimator;
 use crate::schedule::Phase;
+use crate::shaping::Score;
 
 /// What an enforced budget does to the score of a response above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,6 +58,19 @@ impl Settings {
             freeze: Freeze::Never,
             min_samples: 1,
             penalty: Penalty::Zero,
+        }
+    }
+}
+
+impl Penalty {
+    /// The scores, with the penalty where they are not kept.
+    pub(super) fn shape<S: Score>(self, scores: &[S], kept: &[bool]) -> Vec<S> {
+        let samples = scores.iter().zip(kept);
+        match self {
+            Self::Zero => samples.map(|(score, &kept)| score.masked(kept)).collect(),
+            Self::CapAtZero => samples
+                .map(|(&score, &kept)| if kept { score } else { score.capped_at_zero() })
+                .collect(),
         }
     }
 }
