@@ -1,9 +1,9 @@
-"""Reading rollout traces: toggle-rs against a loop over lines with orjson, and its memory.
+"""Reading rollout traces beside a loop over lines with orjson, its memory, and a sweep.
 
 The traces are made up, in the form that open-instruct writes, token lists and logprobs included.
 orjson refuses a bare NaN, which such traces hold; it is given a copy without.
 
-    python benches/python/bench_traces.py [--megabytes 1000]
+    python benches/python/bench_traces.py [--docs] [--megabytes 1000]
 """
 
 from __future__ import annotations
@@ -11,16 +11,27 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
 
+from docs import fill
+from machine import machine
 from toggle_rs import read_traces
+from toggle_rs.replay import Settings
+from toggle_rs.replay.sweep import sweep
+from toggle_rs.rollouts import Columns
+from traces_report import tables
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 ROUNDS = 3
 READ = """
@@ -76,40 +87,87 @@ def with_orjson(path: Path) -> list[tuple[int, int, int, str, float]]:
     return rows
 
 
-def seconds(read: object, *arguments: object) -> tuple[float, float]:
+def took(read: Callable[[], object]) -> dict[str, float]:
     """Wall and CPU time of a call."""
     wall, cpu = time.perf_counter(), time.process_time()
-    read(*arguments)  # type: ignore[operator]
-    return time.perf_counter() - wall, time.process_time() - cpu
+    read()
+    return {
+        "seconds": time.perf_counter() - wall,
+        "cpu_seconds": time.process_time() - cpu,
+    }
 
 
-def main() -> None:
-    """Measure, and print a line for each reader."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=1000)
-    megabytes = parser.parse_args().megabytes
+def measure_reading(megabytes: int) -> dict[str, Any]:
+    """Both readers in turns, so that a busy machine slows down both alike; the fastest counts."""
     with tempfile.TemporaryDirectory() as folder:
         traces, copy = Path(folder) / "traces.jsonl", Path(folder) / "copy.jsonl"
         write(traces, megabytes)
         without_nan(traces, copy)
-        size = traces.stat().st_size / 1e6
-        # In turns, so that a busy machine slows down both alike; the fastest round counts.
-        rounds = [
-            (seconds(read_traces, [traces]), seconds(with_orjson, copy)) for _ in range(ROUNDS)
-        ]
-        times = {
-            name: min(one[place] for one in rounds)
-            for place, name in enumerate(("toggle_rs.read_traces", "loop with orjson"))
+        readers: dict[str, Callable[[], object]] = {
+            "`toggle_rs.read_traces`": lambda: read_traces([traces]),
+            "loop over lines with orjson": lambda: with_orjson(copy),
         }
-        for name, (wall, cpu) in times.items():
-            print(f"{name:22} {wall:6.2f} s, {cpu:6.2f} s of CPU, {size / wall:6,.0f} MB/s")
-        (ours, our_cpu), (theirs, their_cpu) = times.values()
-        print(f"{theirs / ours:.1f} times as fast, by CPU time {their_cpu / our_cpu:.1f}")
+        rounds = [{name: took(read) for name, read in readers.items()} for _ in range(ROUNDS)]
         command = [sys.executable, "-c", READ, str(traces)]
         rows, peak = subprocess.run(  # noqa: S603 - this interpreter
             command, check=True, capture_output=True, text=True
         ).stdout.split()
-        print(f"{size:,.0f} MB of traces, {int(rows):,} rollouts: peak memory {peak} MB")
+    return {
+        "megabytes": megabytes,
+        "rollouts": int(rows),
+        "peak_megabytes": int(peak),
+        "readers": {
+            name: min((one[name] for one in rounds), key=lambda times: times["cpu_seconds"])
+            for name in readers
+        },
+    }
+
+
+def rollouts(n: int, per_step: int) -> Columns:
+    """Columns of a run: 8 datasets, groups of 8."""
+    rng = np.random.default_rng(0)
+    steps, groups = n // per_step, n // 8
+    return Columns(
+        step=np.repeat(np.arange(steps), per_step),
+        sample=np.tile(np.arange(per_step), steps),
+        group=np.tile(np.repeat(np.arange(per_step // 8), 8), steps),
+        dataset=np.repeat(rng.integers(0, 8, groups), 8).astype(np.uint32),
+        length=rng.lognormal(6.5, 0.7, n).astype(np.int64),
+        reward=(rng.random(n) < np.repeat(rng.beta(1, 1, groups), 8)).astype(np.float64),
+        names=tuple((f"dataset-{i}",) for i in range(8)),
+    )
+
+
+def measure_sweep() -> dict[str, Any]:
+    """Ten lambdas times ten percentiles."""
+    columns = rollouts(10**6, 1000)
+    settings = Settings(lambda_=0.0, percentile=0.0)
+    lambdas, percentiles = np.linspace(0.1, 1, 10).tolist(), np.linspace(5, 95, 10).tolist()
+    times = took(lambda: sweep(columns, settings, lambdas, percentiles))
+    return {
+        "settings": len(lambdas) * len(percentiles),
+        "rollouts": len(columns),
+        "processors": os.cpu_count(),
+        "seconds": times["seconds"],
+    }
+
+
+def main() -> None:
+    """Measure, print, and with `--docs` write down."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docs", action="store_true", help="write docs/replay.json and tables")
+    parser.add_argument("--megabytes", type=int, default=1000)
+    options = parser.parse_args()
+    report = {
+        "machine": machine("orjson"),
+        "reading": measure_reading(options.megabytes),
+        "sweep": measure_sweep(),
+    }
+    shown = tables(report)
+    print(*shown.values(), sep="\n\n")
+    if options.docs:
+        (DOCS / "replay.json").write_text(json.dumps(report, indent=1) + "\n")
+        fill(DOCS / "choosing.md", shown)
 
 
 if __name__ == "__main__":
