@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -143,12 +144,15 @@ def measure_sweep() -> dict[str, Any]:
     columns = rollouts(10**6, 1000)
     settings = Settings(lambda_=0.0, percentile=0.0)
     lambdas, percentiles = np.linspace(0.1, 1, 10).tolist(), np.linspace(5, 95, 10).tolist()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     times = took(lambda: sweep(columns, settings, lambdas, percentiles))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "settings": len(lambdas) * len(percentiles),
         "rollouts": len(columns),
         "processors": os.cpu_count(),
         "seconds": times["seconds"],
+        "cpu_seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
     }
 
 

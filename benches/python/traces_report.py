@@ -23,7 +23,7 @@ def tables(report: dict[str, Any]) -> dict[str, str]:
             f"Peak memory of a process that reads them: {reading['peak_megabytes']} MB. "
             f"`toggle-rs sweep` of {sweep['settings']} settings over {sweep['rollouts']:,} "
             f"rollouts, once they are columns, on {sweep['processors']} processors: "
-            f"{sweep['seconds']:.0f} s."
+            f"{sweep['seconds']:.0f} s, {sweep['cpu_seconds']:.0f} s of CPU time."
         ),
         "traces machine": (
             f"{report['machine']['cpu']}, Python {report['machine']['python']}, NumPy "

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 NONE = "–"  # noqa: RUF001  (an en dash, as tables have it)
 
+MOST_ROWS = 30
+"""Datasets that a table shows."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -32,6 +35,11 @@ def replay_tables(replay: Replay) -> list[Table]:
 
 
 def _datasets(replay: Replay) -> Table:
+    shown = list(replay.datasets.items())
+    left_out = ""
+    if len(shown) > MOST_ROWS:
+        shown = sorted(shown, key=lambda item: -item[1].rollouts)[:MOST_ROWS]
+        left_out = f" The {MOST_ROWS} with most rollouts of {len(replay.datasets):,} datasets."
     return Table(
         "Datasets",
         [
@@ -53,12 +61,12 @@ def _datasets(replay: Replay) -> Table:
                 share(dataset.kept_ratio),
                 whole(dataset.tokens_above_budget),
             ]
-            for name, dataset in replay.datasets.items()
+            for name, dataset in shown
         ],
         "accuracy: share of rollouts that reach the maximum score; p10 to p100: percentiles of the "
         f"lengths of correct responses, in {replay.unit}; budget: after the last step, in "
         f"{replay.unit}; kept: share of rollouts that keep their reward in penalty steps; above: "
-        f"{replay.unit} by which correct responses in penalty steps exceed their budget.",
+        f"{replay.unit} by which correct responses in penalty steps exceed their budget.{left_out}",
     )
 
 

@@ -149,6 +149,9 @@ def test_help(arguments: list[str]) -> None:
         ["--estimator", "nope"],
         ["--estimator", "window:0"],
         ["--estimator", "decay:nan"],
+        ["--estimator", "decay:1.7e308"],
+        ["--m", str(2**62 + 1)],
+        ["--warmup", str(2**62 + 1)],
         ["--nothing"],
     ],
 )

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,8 @@ from replay_oracle import (
 from rollouts import REAL
 from toggle_rs import P2Quantile, read_traces
 from toggle_rs.replay import Replay, ReplayError, Settings, estimator_of, replay
+from toggle_rs.rollouts import Columns
+from toggle_rs.tables import replay_tables
 
 PROJECT = Path(__file__).parents[2]
 SAMPLE = sorted((PROJECT / "examples").glob("rollouts_*.jsonl.gz"))
@@ -327,6 +330,48 @@ def test_groups_of_uneven_size_are_an_error_that_names_step_and_sizes() -> None:
         play(rows[:-1])
     settings = dataclasses.replace(PLAIN, budget_from="earlier-steps")
     check(play(rows[:-1], settings), rows[:-1], settings)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"response_tokens": 2**53 + 1}, "step 7: a length of 9007199254740993 is too large"),
+        ({"reward": -1e101}, r"step 7: a reward of 1e\+101 is too large"),
+    ],
+)
+def test_what_no_tracker_takes_is_an_error_that_names_the_step(fields: Row, message: str) -> None:
+    with pytest.raises(ReplayError, match=message):
+        play([row(6, 0, 0), row(7, 0, 0) | fields])
+
+
+def test_the_ends_of_the_clock_are_reached() -> None:
+    last = 9 * 10**17
+    rows = [row(step, 0, sample, sample) for step in (0, last) for sample in range(4)]
+    for options in ({}, {"m": None}, {"min_samples": 2}, {"budget_from": "earlier-steps"}):
+        settings = dataclasses.replace(PLAIN, m=2**59, warmup_steps=2**59, lambda_=1.0)
+        settings = dataclasses.replace(settings, **options)
+        check(play(rows, settings), rows, settings)
+
+
+def test_thousands_of_datasets_are_summed_up_in_linear_time() -> None:
+    problems = 20_000
+    columns = {
+        "step": np.repeat(np.arange(100), problems // 25),
+        "sample": np.tile(np.arange(problems // 25), 100),
+        "group": np.tile(np.repeat(np.arange(problems // 100), 4), 100),
+        "dataset": np.repeat(np.arange(problems), 4).astype(np.uint32),
+        "length": np.arange(4 * problems) % 1000,
+        "reward": np.ones(4 * problems),
+    }
+    names = tuple((f"problem-{i}",) for i in range(problems))
+    settings = dataclasses.replace(PLAIN, m=None, freeze="first", budget_from="earlier-steps")
+    start = time.process_time()
+    result = replay(Columns(**columns, names=names), settings)
+    assert time.process_time() - start < 20  # Quadratic, it would take minutes.
+    assert len(result.datasets) == problems
+    (table, *_) = replay_tables(result)
+    assert len(table.rows) == 30
+    assert "The 30 with most rollouts of 20,000 datasets." in table.note
 
 
 def test_names_that_are_one_when_joined_are_an_error() -> None:

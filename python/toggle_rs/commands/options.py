@@ -47,7 +47,12 @@ Files = Annotated[
         show_default=False,
     ),
 ]
-Warmup = Annotated[int, typer.Option("--warmup", min=0, help="Steps before the first penalty.")]
+MOST_STEPS = 2**62
+
+Warmup = Annotated[
+    int,
+    typer.Option("--warmup", min=0, max=MOST_STEPS, help="Steps before the first penalty."),
+]
 MaxScore = Annotated[
     float,
     typer.Option(
@@ -160,6 +165,7 @@ def checked(settings: Settings) -> Settings:
     """Refuse settings that are out of range."""
     try:
         settings.toggle()
+        settings.toggle(ticks=2)  # The clock of a replay may go twice as fast.
     except (ValueError, OverflowError) as error:
         raise typer.BadParameter(str(error)) from error
     return settings

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toggle_rs.rollouts import RolloutColumns
+
+
+LONGEST: Final = 2**53
+"""Tokens up to which a tracker takes lengths."""
+
+LARGEST_REWARD: Final = 1e100
+"""Beyond it sums of squares overflow."""
 
 
 class ReplayError(ValueError):
@@ -64,8 +71,15 @@ class Layout:
         """Lay out what was read.
 
         Raises:
-            ReplayError: Two datasets have one name.
+            ReplayError: Two datasets have one name, or a length or a reward is no such thing.
         """
+        for name, column, largest in (
+            ("length", rollouts.length, LONGEST),
+            ("reward", np.abs(rollouts.reward), LARGEST_REWARD),
+        ):
+            if column.max() > largest:
+                step = rollouts.step[column.argmax()]
+                raise ReplayError(f"step {step}: a {name} of {column.max()} is too large")
         names = ["|".join(key) for key in rollouts.names]
         if len(set(names)) < len(names):
             raise ReplayError(f"two datasets have one name when joined by '|': {rollouts.names}")
@@ -135,10 +149,12 @@ class Layout:
     @cached_property
     def logged_advantages(self) -> NDArray[np.float64]:
         """`advantages` of the rewards as logged."""
-        return self.advantages(self.reward)
+        return self.advantages(self.reward, self.had_signal)
 
-    def advantages(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """GRPO's advantage of each sample.
+    def advantages(
+        self, scores: NDArray[np.float64], has_signal: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """GRPO's advantage of each sample, given which groups have a signal.
 
         Score less the mean of its group, by the group's standard deviation (population); 0 where
         all scores of a group are equal.
@@ -147,7 +163,7 @@ class Layout:
         centred = scores - (self.per_group(np.add.reduceat, scores) / sizes)[group]
         spread = np.sqrt(self.per_group(np.add.reduceat, centred * centred) / sizes)
         # The mean of equal numbers may be rounded: then the spread is 1e-17, and not 0.
-        spread[~self.has_signal(scores)] = np.inf
+        spread[~has_signal] = np.inf
         centred /= spread[group]
         return centred
 

@@ -57,7 +57,7 @@ def flow_of(run: Run) -> Flow:
     layout = run.layout
     in_penalty = run.penalty[layout.group_starts]
     seen = run.seen[layout.group_starts]
-    before, after = layout.had_signal, layout.has_signal(run.shaped)
+    before, after = layout.had_signal, run.has_signal
     masked = ~layout.per_group(np.logical_and.reduceat, run.kept)
 
     def count(groups: NDArray[np.bool_]) -> int:
@@ -77,19 +77,27 @@ def flow_of(run: Run) -> Flow:
 
 def outcome_of(run: Run, flow: Flow) -> Outcome:
     """Sum up the penalty steps."""
-    layout, rows = run.layout, run.penalty
-    samples = int(np.count_nonzero(rows))
-    above = np.maximum(layout.length - run.limit, 0.0)
+    layout, rows = run.layout, _rows(run.penalty)
+    length, correct = layout.length[rows], layout.correct[rows]
+    above = np.maximum(length - run.limit[rows], 0.0)
+    shaped = layout.advantages(run.shaped, run.has_signal)
     return Outcome(
-        rollouts=samples,
-        masked_ratio=_share(int(np.count_nonzero(~run.kept)), samples),
+        rollouts=len(length),
+        masked_ratio=_share(int(np.count_nonzero(~run.kept)), len(length)),
         enforced_group_ratio=_share(flow.enforced, flow.groups),
         gained_signal_group_ratio=_share(flow.gained, flow.groups),
         lost_signal_group_ratio=_share(flow.lost, flow.groups),
-        tokens_above_budget=float(above[rows & layout.correct].sum()),
-        covariance_before=_covariance(layout.logged_advantages[rows], layout.length[rows]),
-        covariance_after=_covariance(layout.advantages(run.shaped)[rows], layout.length[rows]),
+        tokens_above_budget=float(above @ correct),
+        covariance_before=_covariance(layout.logged_advantages[rows], length),
+        covariance_after=_covariance(shaped[rows], length),
     )
+
+
+def _rows(which: NDArray[np.bool_]) -> slice | NDArray[np.bool_]:
+    """The same rows, as a slice where they are side by side: nothing is copied then."""
+    first = int(which.argmax())
+    span = slice(first, first + int(np.count_nonzero(which)))
+    return span if which[span].all() else which
 
 
 def _covariance(advantage: NDArray[np.float64], length: NDArray[np.int64]) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,11 @@ class Run:
     last_budgets: list[float | None]
     """Of each dataset, after the last step."""
     lambda_: float
+
+    @cached_property
+    def has_signal(self) -> NDArray[np.bool_]:
+        """Of each group, whether its shaped rewards are not all equal."""
+        return self.layout.has_signal(self.shaped)
 
     def is_enforced(self) -> NDArray[np.bool_]:
         """Of each group, whether its step holds it to the budget."""

@@ -150,12 +150,15 @@ def replay(rollouts: RolloutColumns, settings: Settings, unit: str = "tokens") -
     run = play(layout, settings)
     flow = flow_of(run)
     accuracy = run.accuracy[~np.isnan(run.accuracy)]
+    # A dataset may be a problem: there may be thousands.
+    counts = np.bincount(layout.dataset, minlength=len(layout.names))
+    rows_of = np.split(np.argsort(layout.dataset, kind="stable"), np.cumsum(counts)[:-1])
     return Replay(
         settings=settings,
         steps=list(_steps(run)),
         datasets={
-            name: _dataset(run, index, run.last_budgets[index])
-            for index, name in enumerate(layout.names)
+            name: _dataset(run, rows, budget)
+            for name, rows, budget in zip(layout.names, rows_of, run.last_budgets, strict=True)
         },
         phases={
             phase: _phase(run, run.penalty == penalty)
@@ -184,22 +187,22 @@ def _steps(run: Run) -> Iterator[Step]:
         )
 
 
-def _dataset(run: Run, index: int, budget: float | None) -> DatasetSummary:
+def _dataset(run: Run, rows: NDArray[np.intp], budget: float | None) -> DatasetSummary:
     layout = run.layout
-    rows = layout.dataset == index
-    lengths = layout.length[rows & layout.correct]
-    above = np.maximum(layout.length - run.limit, 0.0)
+    correct, penalty = layout.correct[rows], run.penalty[rows]
+    lengths = layout.length[rows][correct]
+    above = np.maximum(layout.length[rows] - run.limit[rows], 0.0)
     return DatasetSummary(
-        rollouts=int(rows.sum()),
-        accuracy=float(layout.correct[rows].mean()),
+        rollouts=len(rows),
+        accuracy=float(correct.mean()),
         correct_lengths=dict(
             zip(PERCENTILES, np.percentile(lengths, PERCENTILES).tolist(), strict=True)
             if len(lengths)
             else ()
         ),
         budget=budget,
-        kept_ratio=_mean(run.kept[rows & run.penalty & run.seen]),
-        tokens_above_budget=float(above[rows & run.penalty & layout.correct].sum()),
+        kept_ratio=_mean(run.kept[rows][penalty & run.seen[rows]]),
+        tokens_above_budget=float(above[penalty & correct].sum()),
         correct_histogram=(
             _histogram(lengths, (0, max(int(lengths.max()), 1)), _BINS) if len(lengths) else None
         ),
