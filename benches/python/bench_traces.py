@@ -35,6 +35,8 @@ from traces_report import tables
 DOCS = Path(__file__).parents[2] / "docs"
 
 ROUNDS = 3
+SHARD = 10_000
+"""Rollouts in a file, as open-instruct has it."""
 READ = """
 import resource, sys
 from toggle_rs import read_traces
@@ -43,48 +45,60 @@ print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 
 
-def write(path: Path, megabytes: int) -> None:
+def write(folder: Path, megabytes: int) -> list[Path]:
     """Traces of this size: 16 prompts a step, 8 responses to each."""
     rng = np.random.default_rng(0)
-    with path.open("w") as file:
-        sample = 0
-        while file.tell() < megabytes * 10**6:
-            length = int(min(rng.lognormal(6.5, 0.8), 8192))
-            logprobs = np.log(rng.beta(5, 0.5, length)).tolist()
-            if rng.random() < 0.01:
-                logprobs[0] = math.nan
-            row = {
-                "step": sample // 128,
-                "sample_idx": sample % 128,
-                "prompt_idx": sample % 128 // 8,
-                "prompt_tokens": rng.integers(0, 150_000, 200).tolist(),
-                "response_tokens": rng.integers(0, 150_000, length).tolist(),
-                "reward": float(rng.random() < 0.5),
-                "advantage": float(rng.normal()),
-                "finish_reason": "stop",
-                "dataset": ["math", "code"][sample % 16 // 8],
-                "ground_truth": "42",
-                "request_info": {"num_calls": 0},
-                "logprobs": logprobs,
-            }
-            file.write(json.dumps(row) + "\n")
-            sample += 1
+    shards: list[Path] = []
+    left, sample = megabytes * 10**6, 0
+    while left > 0:
+        shards.append(folder / f"rollouts_{len(shards):06d}.jsonl")
+        with shards[-1].open("w") as file:
+            while file.tell() < left and sample < SHARD * len(shards):
+                file.write(json.dumps(rollout(rng, sample)) + "\n")
+                sample += 1
+            left -= file.tell()
+    return shards
 
 
-def without_nan(source: Path, target: Path) -> None:
+def rollout(rng: np.random.Generator, sample: int) -> dict[str, Any]:
+    """A line."""
+    length = int(min(rng.lognormal(6.5, 0.8), 8192))
+    logprobs = np.log(rng.beta(5, 0.5, length)).tolist()
+    if rng.random() < 0.01:
+        logprobs[0] = math.nan
+    return {
+        "step": sample // 128,
+        "sample_idx": sample % 128,
+        "prompt_idx": sample % 128 // 8,
+        "prompt_tokens": rng.integers(0, 150_000, 200).tolist(),
+        "response_tokens": rng.integers(0, 150_000, length).tolist(),
+        "reward": float(rng.random() < 0.5),
+        "advantage": float(rng.normal()),
+        "finish_reason": "stop",
+        "dataset": ["math", "code"][sample % 16 // 8],
+        "ground_truth": "42",
+        "request_info": {"num_calls": 0},
+        "logprobs": logprobs,
+    }
+
+
+def without_nan(source: Path) -> Path:
     """A copy that orjson takes."""
-    with source.open("rb") as lines, target.open("wb") as file:
+    copy = source.with_suffix(".copy")
+    with source.open("rb") as lines, copy.open("wb") as file:
         file.writelines(line.replace(b"NaN", b"0.0") for line in lines)
+    return copy
 
 
-def with_orjson(path: Path) -> list[tuple[int, int, int, str, float]]:
+def with_orjson(shards: list[Path]) -> list[tuple[int, int, int, str, float]]:
     """What replay keeps of each line, in the plainest way."""
     rows = []
-    with path.open("rb") as lines:
-        for line in lines:
-            row = orjson.loads(line)
-            length = len(row["response_tokens"])
-            rows.append((row["step"], row["prompt_idx"], length, row["dataset"], row["reward"]))
+    for shard in shards:
+        with shard.open("rb") as lines:
+            for line in lines:
+                row = orjson.loads(line)
+                length = len(row["response_tokens"])
+                rows.append((row["step"], row["prompt_idx"], length, row["dataset"], row["reward"]))
     return rows
 
 
@@ -101,21 +115,21 @@ def took(read: Callable[[], object]) -> dict[str, float]:
 def measure_reading(megabytes: int) -> dict[str, Any]:
     """Both readers in turns, so that a busy machine slows down both alike; the fastest counts."""
     with tempfile.TemporaryDirectory() as folder:
-        traces, copy = Path(folder) / "traces.jsonl", Path(folder) / "copy.jsonl"
-        write(traces, megabytes)
-        without_nan(traces, copy)
+        shards = write(Path(folder), megabytes)
+        copies = list(map(without_nan, shards))
         readers: dict[str, Callable[[], object]] = {
-            "`toggle_rs.read_traces`": lambda: read_traces([traces]),
-            "loop over lines with orjson": lambda: with_orjson(copy),
+            "`toggle_rs.read_traces`": lambda: read_traces(shards),
+            "loop over lines with orjson": lambda: with_orjson(copies),
         }
         rounds = [{name: took(read) for name, read in readers.items()} for _ in range(ROUNDS)]
-        command = [sys.executable, "-c", READ, str(traces)]
+        command = [sys.executable, "-c", READ, *map(str, shards)]
         rows, peak = subprocess.run(  # noqa: S603 - this interpreter
             command, check=True, capture_output=True, text=True
         ).stdout.split()
     return {
         "megabytes": megabytes,
         "rollouts": int(rows),
+        "files": len(shards),
         "peak_megabytes": int(peak),
         "readers": {
             name: min((one[name] for one in rounds), key=lambda times: times["cpu_seconds"])

@@ -13,7 +13,11 @@ def tables(report: dict[str, Any]) -> dict[str, str]:
     size = reading["megabytes"]
     return {
         "parsing": table(
-            [f"{size:,} MB of traces, {reading['rollouts']:,} rollouts", "CPU time", "wall time"],
+            [
+                f"{size:,} MB, {reading['rollouts']:,} rollouts in {reading['files']} files",
+                "CPU time",
+                "wall time",
+            ],
             [
                 [name, f"{times['cpu_seconds']:.2f} s", f"{times['seconds']:.2f} s"]
                 for name, times in reading["readers"].items()

@@ -139,9 +139,7 @@ pub(super) fn read_traces(
     };
     let rollouts = py.detach(move || {
         let mut reader = Reader::new(fields);
-        for path in paths {
-            reader.read_file(&path, &report)?;
-        }
+        reader.read_files(&paths, report)?;
         if allow_empty {
             Ok(reader.finish_even_if_empty())
         } else {

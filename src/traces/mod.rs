@@ -35,6 +35,7 @@
 mod fields;
 mod line;
 mod numbers;
+mod parallel;
 mod source;
 
 pub use fields::{Count, Fields};
@@ -103,16 +104,14 @@ pub struct Rollouts {
 impl Rollouts {
     /// Reads trace files of open-instruct, plain, gzip or zstd.
     ///
-    /// Takes time linear in the size of the files.
+    /// Takes time linear in the size of the files, on all processors.
     ///
     /// # Errors
     /// [`TraceError`] for the first file that cannot be read or holds a
     /// damaged line, and when there is no rollout at all.
-    pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Self, TraceError> {
+    pub fn read<P: AsRef<Path> + Sync>(paths: &[P]) -> Result<Self, TraceError> {
         let mut reader = Reader::default();
-        for path in paths {
-            reader.read_file(path.as_ref(), |_| Ok::<(), TraceError>(()))?;
-        }
+        reader.read_files(paths, |_| Ok::<(), TraceError>(()))?;
         reader.finish()
     }
 

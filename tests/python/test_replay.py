@@ -346,10 +346,10 @@ def test_what_no_tracker_takes_is_an_error_that_names_the_step(fields: Row, mess
 
 def test_the_ends_of_the_clock_are_reached() -> None:
     last = 9 * 10**17
-    rows = [row(step, 0, sample, sample) for step in (0, last) for sample in range(4)]
     for options in ({}, {"m": None}, {"min_samples": 2}, {"budget_from": "earlier-steps"}):
         settings = dataclasses.replace(PLAIN, m=2**59, warmup_steps=2**59, lambda_=1.0)
         settings = dataclasses.replace(settings, **options)
+        rows = [row(step, 0, sample, sample) for step in (0, last) for sample in range(4)]
         check(play(rows, settings), rows, settings)
 
 

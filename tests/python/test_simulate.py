@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,19 @@ def test_the_ends_are_those_of_the_last_cycle(verbose: Simulation) -> None:
         tokens = [np.mean(seed[-20:]) for seed in verbose.curves[variant].tokens]
         assert end.tokens == pytest.approx(np.mean(tokens))
         assert end.tokens_spread == pytest.approx((min(tokens), max(tokens)))
+
+
+@pytest.mark.parametrize(("setting", "lambda_"), [("verbose", 0.9), ("hungry", 0.6)])
+def test_the_table_of_the_guide(setting: str, lambda_: float) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "choosing.md").read_text()
+    rows = page[page.index(f"| {setting}, lambda {lambda_}") :].splitlines()[:4]
+    told = [[cell.strip() for cell in row.split("|")[3:5]] for row in rows]
+    ends = simulate(Training(setting=setting, lambda_=lambda_), seeds=5).ends()
+    for (tokens, accuracy), end in zip(told, ends.values(), strict=True):
+        numbers = [float(n.replace(",", "")) for n in re.findall(r"[\d,]+", tokens)]
+        # Another NumPy may draw other answers.
+        assert numbers == pytest.approx([end.tokens, *end.tokens_spread], rel=0.05)
+        assert float(accuracy.removesuffix(" %")) == pytest.approx(100 * end.accuracy, abs=1)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -41,6 +41,22 @@ def test_each_pair_is_a_replay(options: dict[str, Any], jobs: int | None) -> Non
     assert len({str(outcome) for outcome in result.outcomes.values()}) == 6
 
 
+def test_the_figures_of_the_guide() -> None:
+    page = " ".join((EXAMPLES.parent / "docs" / "choosing.md").read_text().split())
+    outcomes = sweep(read_traces(SAMPLE), SHARED, [0.5], [20.0, 80.0], jobs=1).outcomes
+    masked, added, lost = {}, {}, {}
+    for (_, percentile), outcome in outcomes.items():
+        before, after = outcome.covariance_before, outcome.covariance_after
+        assert before is not None
+        assert after is not None
+        masked[percentile] = f"masks {outcome.masked_ratio:.0%}".replace("%", " %")
+        added[percentile] = f"adds {after - before:+.0f}"
+        lost[percentile] = f"{outcome.lost_signal_group_ratio:.0%}".replace("%", " %")
+    assert f"80th percentile {masked[80]} of the samples and {added[80]} tokens" in page
+    assert f"20th percentile {masked[20]} and {added[20]}: it takes" in page
+    assert f"the signal from {lost[20]} of the groups" in page
+
+
 def test_json_csv_and_table_hold_the_same(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("sweep.json", "sweep.csv")]
     arguments = ["sweep", *SAMPLE, "--lambda", "0.9,0.5", "--percentile", "50,80,90"]

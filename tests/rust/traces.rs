@@ -501,6 +501,91 @@ fn a_file_that_fails_leaves_the_reader_as_it_was() {
 }
 
 #[test]
+fn many_files_are_read_as_one_after_the_other() {
+    let folder = Folder::new();
+    let paths: Vec<_> = (0..40)
+        .map(|i| {
+            // Each file logs two samples of the one before it again.
+            let names = [r#""a""#, r#""b""#, r#"["b", "a"]"#];
+            let lines =
+                (0..30).map(|n| line(0, 28 * i + n, names[n as usize % 3], n as usize, "1"));
+            let torn = if i % 7 == 0 { "{\"step\"" } else { "" };
+            let text = lines.collect::<String>() + torn;
+            folder.file(
+                &i.to_string(),
+                if i % 2 == 0 {
+                    text.into()
+                } else {
+                    gzip(text.as_bytes())
+                },
+            )
+        })
+        .collect();
+    let without_sample = Fields {
+        sample: None,
+        ..Fields::default()
+    };
+    for fields in [Fields::default(), without_sample] {
+        let mut one_by_one = Reader::new(fields.clone());
+        let mut at_once = Reader::new(fields);
+        for path in &paths {
+            one_by_one
+                .read_file(path, |_| Ok::<(), TraceError>(()))
+                .unwrap();
+        }
+        let mut bytes = 0;
+        let count = |more| {
+            bytes += more;
+            Ok::<(), TraceError>(())
+        };
+        at_once.read_files(&paths, count).unwrap();
+        let sizes = paths.iter().map(|path| fs::metadata(path).unwrap().len());
+        assert_eq!(bytes, sizes.sum::<u64>());
+        let rollouts = at_once.finish().unwrap();
+        assert_eq!(rollouts.torn, 6);
+        assert_eq!(rollouts, one_by_one.finish().unwrap());
+    }
+}
+
+#[test]
+fn of_many_files_the_first_bad_one_is_named_and_none_is_taken_in() {
+    let folder = Folder::new();
+    let mut paths: Vec<_> = (0..30)
+        .map(|i| folder.file(&i.to_string(), math(0, i, 1).repeat(200)))
+        .collect();
+    for (place, name) in [(25, "worse"), (9, "absent"), (3, "bad")] {
+        paths[place] = folder.0.join(name);
+        if name != "absent" {
+            folder.file(name, math(1, 0, 2) + "oops\n");
+        }
+        let mut reader = Reader::default();
+        reader
+            .read_file(&paths[0], |_| Ok::<(), TraceError>(()))
+            .unwrap();
+        let error = reader
+            .read_files(&paths, |_| Ok::<(), TraceError>(()))
+            .unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with(paths[place].to_str().unwrap()),
+            "{error}"
+        );
+        let before = Rollouts::read(&paths[..1]).unwrap();
+        assert_eq!(
+            reader.finish().unwrap(),
+            Rollouts {
+                repeated: 199,
+                ..before
+            }
+        );
+    }
+    let stop = |_| Err(TraceError::Empty { files: 99 });
+    let stopped = Reader::default().read_files(&paths, stop);
+    assert!(matches!(stopped, Err(TraceError::Empty { files: 99 })));
+}
+
+#[test]
 fn the_bytes_reported_add_up_and_an_error_there_ends_the_reading() {
     let folder = Folder::new();
     let text: String = (0..3000).map(|sample| math(0, sample, 3000)).collect();

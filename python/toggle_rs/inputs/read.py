@@ -62,6 +62,7 @@ def read_part(path: Path, source: Source) -> Columns:
         from .parquet import read_parquet  # noqa: PLC0415 - pyarrow may be missing, and is slow
 
         return read_parquet(path, source)
+    path.stat()  # What does not exist is no file of the wrong kind.
     if source.is_reward_open and "reward" not in source.columns:
         raise TraceError(f"{path}: no Parquet file: name its column of rewards, as in reward=NAME")
     rows = read_traces([path], columns=source.columns, count=source.count, allow_empty=True)
