@@ -14,7 +14,7 @@ enum Message {
     /// So many more bytes have been read.
     Bytes(u64),
     /// The file of this index has ended.
-    File(usize, Result<Reader, TraceError>),
+    File(usize, Box<Result<Reader, TraceError>>),
 }
 
 /// Why a file was not read to its end.
@@ -63,7 +63,7 @@ impl<P: AsRef<Path>> Queue<'_, P> {
                 Err(Ended::Failed(error)) => Err(error),
                 Err(Ended::Unwanted) => return,
             };
-            if sender.send(Message::File(index, result)).is_err() {
+            if sender.send(Message::File(index, Box::new(result))).is_err() {
                 return;
             }
         }
@@ -109,7 +109,7 @@ impl Reader {
                         if part.is_err() {
                             queue.end.fetch_min(index, Ordering::Relaxed);
                         }
-                        parts[index] = Some(part);
+                        parts[index] = Some(*part);
                     }
                 }
             }
