@@ -15,8 +15,8 @@ from toggle_rs import Toggle, read_traces
 
 PROJECT = Path(__file__).parents[2]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
-# Excerpts of code that tests/frameworks runs, and compares with these pages.
-EXCERPTS = {"distributed.md", "open_instruct.md"}
+# Excerpts of code that other tests run, and compare with these pages.
+EXCERPTS = {"distributed.md", "open_instruct.md", "other_frameworks.md"}
 ROLLOUTS = sorted((PROJECT.parent / "shared" / "data").glob("*.jsonl.gz"))
 
 
