@@ -359,7 +359,7 @@ def read_traces(
     paths: Sequence[str | PathLike[str]],
     *,
     columns: dict[str, str] | None = None,
-    count: str = "tokens",
+    count: Literal["tokens", "words", "characters"] = "tokens",
     progress: Callable[[int], object] | None = None,
     allow_empty: bool = False,
 ) -> Rollouts: ...

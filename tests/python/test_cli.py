@@ -150,8 +150,8 @@ def test_help(arguments: list[str]) -> None:
         ["--estimator", "window:0"],
         ["--estimator", "decay:nan"],
         ["--estimator", "decay:1.7e308"],
-        ["--m", str(2**62 + 1)],
-        ["--warmup", str(2**62 + 1)],
+        ["--m", str(2**63)],
+        ["--warmup", str(2**63)],
         ["--nothing"],
     ],
 )

@@ -30,7 +30,7 @@ def numbers(text: str) -> list[float]:
 
 def pairs(text: str | None) -> dict[str, str]:
     """The names in "step=it,group=uid"."""
-    words = [word.partition("=") for word in (text.split(",") if text else [])]
+    words = [word.strip().partition("=") for word in (text.split(",") if text else [])]
     names = {column: name for column, _, name in words}
     if not all(map(all, words)) or len(names) < len(words):
         raise typer.BadParameter(f"{text!r} is not a list such as step=it,group=uid.")
@@ -47,12 +47,7 @@ Files = Annotated[
         show_default=False,
     ),
 ]
-MOST_STEPS = 2**62
-
-Warmup = Annotated[
-    int,
-    typer.Option("--warmup", min=0, max=MOST_STEPS, help="Steps before the first penalty."),
-]
+Warmup = Annotated[int, typer.Option("--warmup", min=0, help="Steps before the first penalty.")]
 MaxScore = Annotated[
     float,
     typer.Option(
@@ -125,7 +120,7 @@ ColumnNames = Annotated[
     typer.Option(
         "--columns",
         metavar="NAMES",
-        help="Columns of any JSON lines or Parquet: step=NAME,group=NAME,reward=NAME,length=NAME, "
+        help="Columns of any JSON lines or Parquet: step=NAME, group=NAME, reward=NAME, length=NAME, "
         "and dataset=NAME, sample=NAME where there are such; with --format, those that differ. A "
         "length is a number or a list of tokens, or with --count a text.",
     ),

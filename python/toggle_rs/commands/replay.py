@@ -23,7 +23,6 @@ def replay(  # noqa: PLR0913  (one argument for each option)
         typer.Option(
             "--m",
             min=1,
-            max=o.MOST_STEPS,
             help="Steps from one change of phase to the next. It only selects which of the logged "
             "steps are shaped: logs cannot tell which m is best.",
         ),

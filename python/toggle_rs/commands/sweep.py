@@ -44,7 +44,6 @@ def sweep(  # noqa: PLR0913  (one argument for each option)
         typer.Option(
             "--m",
             min=1,
-            max=o.MOST_STEPS,
             help="Steps from one change of phase to the next; without it every step after warm-up "
             "is shaped. Logs cannot tell which m is best.",
             show_default=False,
