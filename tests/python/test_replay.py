@@ -102,8 +102,9 @@ def check_datasets(
         histogram = summary.correct_histogram
         assert (histogram is None) == (not correct)
         if histogram is not None:
-            assert sum(histogram.counts) == len(correct)
-            assert histogram.edges[-1] == max(*lengths, 1)
+            assert histogram.edges[-1] == max(math.ceil(np.percentile(lengths, 99)), 1)
+            assert histogram.beyond == sum(length > histogram.edges[-1] for length in lengths)
+            assert sum(histogram.counts) == len(correct) - histogram.beyond
             half = histogram.edges[20]
             assert sum(histogram.counts[:20]) == sum(length < half for length in lengths)
 
@@ -499,5 +500,6 @@ def test_json_has_the_agreed_shape() -> None:
         "group_accuracy": {
             "edges": np.linspace(0, 1, 11).tolist(),
             "counts": [0, 0, 0, 0, 0, 0, 0, 0, 0, 2],
+            "beyond": 0,
         },
     }

@@ -140,6 +140,12 @@ def test_figures_of_a_replay_are_those_of_its_json(tmp_path: Path, unit: str) ->
     assert drawn[-len(counts) :] == [f"{count:,}" for count in counts]
     budgets = [f"budget {whole(one['budget'])}" for one in data["datasets"].values()]
     assert set(budgets) <= set(pictures["Lengths of correct answers"])
+    longer = [one["correct_histogram"]["beyond"] for one in data["datasets"].values()]
+    assert all(longer)
+    drawn = pictures["Lengths of correct answers"]
+    assert sorted(word for word in drawn if "longer" in word) == sorted(
+        f"+ {count:,} longer" for count in longer
+    )
     assert f"budget ({unit})" in pictures["Budgets"]
     assert f"length of correct answers ({unit})" in pictures["Lengths of correct answers"]
     assert "λ = 0.5" in pictures["Accuracy by group"]

@@ -120,9 +120,9 @@ ColumnNames = Annotated[
     typer.Option(
         "--columns",
         metavar="NAMES",
-        help="Columns of any JSON lines or Parquet: step=NAME, group=NAME, reward=NAME, length=NAME, "
-        "and dataset=NAME, sample=NAME where there are such; with --format, those that differ. A "
-        "length is a number or a list of tokens, or with --count a text.",
+        help="Columns of any JSON lines or Parquet: step=NAME, group=NAME, reward=NAME, "
+        "length=NAME, and dataset=NAME, sample=NAME where there are such; with --format, those "
+        "that differ. A length is a number or a list of tokens, or with --count a text.",
     ),
 ]
 CountOption = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,7 @@ PERCENTILES: Final = (10, 50, 80, 90, 100)
 """Percentiles of the lengths of correct responses that a summary gives."""
 
 _BINS: Final = 40
+_SHOWN: Final = 99  # Percentile of the lengths up to which a histogram goes.
 _PHASES: Final = (("normal", False), ("length penalty", True))
 
 
@@ -47,6 +49,8 @@ class Histogram:
 
     edges: list[float]
     counts: list[int]
+    beyond: int
+    """Values above the last edge."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class DatasetSummary:
     tokens_above_budget: float
     """Tokens by which correct responses in penalty steps exceed the budget of their step."""
     correct_histogram: Histogram | None
-    """Lengths of correct responses, in tokens; None without any."""
+    """Lengths of correct responses, in tokens, up to their 99th percentile; None without any."""
 
 
 @dataclass(frozen=True)
@@ -203,9 +207,7 @@ def _dataset(run: Run, rows: NDArray[np.intp], budget: float | None) -> DatasetS
         budget=budget,
         kept_ratio=_mean(run.kept[rows][penalty & run.seen[rows]]),
         tokens_above_budget=float(above[penalty & correct].sum()),
-        correct_histogram=(
-            _histogram(lengths, (0, max(int(lengths.max()), 1)), _BINS) if len(lengths) else None
-        ),
+        correct_histogram=_lengths_histogram(lengths) if len(lengths) else None,
     )
 
 
@@ -222,9 +224,15 @@ def _phase(run: Run, rows: NDArray[np.bool_]) -> PhaseSummary:
     )
 
 
+def _lengths_histogram(lengths: NDArray[np.int64]) -> Histogram:
+    # A few very long answers would press all others into the first bin.
+    longest = max(math.ceil(np.percentile(lengths, _SHOWN)), 1)
+    return _histogram(lengths, (0, longest), _BINS)
+
+
 def _histogram(values: NDArray[Any], ends: tuple[float, float], bins: int) -> Histogram:
     counts, edges = np.histogram(values, bins=bins, range=ends)
-    return Histogram(edges.tolist(), counts.tolist())
+    return Histogram(edges.tolist(), counts.tolist(), len(values) - int(counts.sum()))
 
 
 def _mean(column: NDArray[np.bool_]) -> float | None:

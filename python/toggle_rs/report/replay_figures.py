@@ -97,6 +97,15 @@ def lengths(replay: Replay) -> Figure | None:
                 fontsize="small",
             )
         axes.set_xlim(0)
+        if histogram.beyond:
+            axes.annotate(
+                f"+ {histogram.beyond:,} longer",
+                (1, 0.45),
+                xycoords="axes fraction",
+                ha="right",
+                color=INK,
+                fontsize="small",
+            )
         axes.set_ylabel("answers", fontsize="small")
         axes.set_title(_short(name), loc="left", fontsize="small", color=INK, parse_math=False)
         axes.xaxis.set_major_formatter("{x:,.0f}")
