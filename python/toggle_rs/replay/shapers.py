@@ -104,17 +104,16 @@ class Product:
 
     def shape(self, batch: Batch) -> Shaping:
         """Shape one step; steps come in order."""
-        rows, layout = batch.rows, self.layout
-        step = batch.step
-        columns = layout.reward[rows], layout.length[rows], layout.samples[rows]
-        scores, lengths, keys = columns
+        rows, layout, step = batch.rows, self.layout, batch.step
+        lengths, keys = layout.length[rows], layout.samples[rows]
         correct = layout.correct[rows]
+        shape = self.toggle.apply
         if self.is_same_step:
-            step = 2 * step + 1
-            self.toggle.observe(keys, lengths, correct=correct, step=step - 1)
+            self.toggle.observe(keys, lengths, correct=correct, step=2 * step)
+            shape, step = self.toggle.shape, 2 * step + 1
         budgets = np.array([_limit(self.budget(dataset)) for dataset in batch.datasets])
-        shape = self.toggle.shape if self.is_same_step else self.toggle.apply
         groups = batch.group_size or layout.group[rows]
+        scores = layout.reward[rows]
         shaped = shape(step, scores, lengths, keys, groups=groups, correct=correct)
         return Shaping(shaped.scores, shaped.kept, budgets)
 
