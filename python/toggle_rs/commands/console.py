@@ -58,7 +58,7 @@ def orderly(file: Path | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}")
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except CheckpointError as error:
         fail(f"{file}: {error}")
     except (TraceError, ReplayError) as error:
@@ -121,8 +121,8 @@ def heading(rollouts: RolloutColumns, files: int) -> str:
     return text
 
 
-def show(heading: str, tables: Iterable[Table]) -> None:
-    """Print tables, as wide as the terminal."""
+def show(heading: str, tables: Iterable[Table], written: Iterable[Path]) -> None:
+    """Print tables, as wide as the terminal, and which files were written."""
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
     console.print(heading, markup=False)
     for table in tables:
@@ -130,6 +130,8 @@ def show(heading: str, tables: Iterable[Table]) -> None:
         console.print(_rich(table, gap=1 if console.width < ROOMY else 2))
         if table.note:
             console.print(table.note, style="italic", markup=False)
+    for path in written:
+        typer.echo(f"Wrote {path}")
 
 
 def warn(sentences: Iterable[str]) -> None:
@@ -138,14 +140,13 @@ def warn(sentences: Iterable[str]) -> None:
         typer.echo(f"toggle-rs: warning: {sentence}", err=True)
 
 
-def write(files: Iterable[tuple[Path | None, Callable[[Path], object]]]) -> None:
-    """Write the files that were asked for, and say so."""
+def write(files: Iterable[tuple[Path | None, Callable[[Path], object]]]) -> list[Path]:
+    """Write the files that were asked for: first of all, for a table may meet a closed pipe."""
     asked = [(path, write_one) for path, write_one in files if path]
     with orderly():
         for path, write_one in asked:
             write_one(path)
-    for path, _ in asked:
-        typer.echo(f"Wrote {path}")
+    return [path for path, _ in asked]
 
 
 def _rich(table: Table, gap: int) -> RichTable:

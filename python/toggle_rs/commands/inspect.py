@@ -25,7 +25,7 @@ def inspect(
     """Show what a checkpoint of a tracker or an estimator holds."""
     with orderly(file):
         held = contents(read_checkpoint(file))
-    what = f"{file}: {held['class']}, {held['nbytes']:,} bytes in memory"
-    show(what, checkpoint_tables(held, rows))
     text = json.dumps(held, indent=1, allow_nan=False) + "\n"
-    write([(json_path, lambda path: path.write_text(text))])
+    written = write([(json_path, lambda path: path.write_text(text))])
+    what = f"{file}: {held['class']}, {held['nbytes']:,} bytes in memory"
+    show(what, checkpoint_tables(held, rows), written)

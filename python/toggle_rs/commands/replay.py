@@ -82,12 +82,16 @@ def replay(  # noqa: PLR0913  (one argument for each option)
         rollouts, shards = read(files, source, ray)
         result = replay_rollouts(rollouts, settings, unit=source.count)
     warn(result.warnings)
-    show(f"{heading(rollouts, shards)}\n{settings.tracker}: {settings}", replay_tables(result))
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
-    write(
+    written = write(
         [
             (json_path, lambda path: path.write_text(text)),
             (png_path, lambda path: report.write_png(result, path)),
             (report_path, lambda path: report.write_html(result, path)),
         ]
+    )
+    show(
+        f"{heading(rollouts, shards)}\n{settings.tracker}: {settings}",
+        replay_tables(result),
+        written,
     )

@@ -74,12 +74,12 @@ def simulate(  # noqa: PLR0913  (one argument for each option)
         f"{each.name}: at most {each.ceiling:.0%}, 63 % of it by {each.scale:,.0f} tokens"
         for each in SETTINGS[setting]
     )
-    show(f"{NOTE}\n\nSetting {setting}: {classes}.", [simulation_table(result)])
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
-    write(
+    written = write(
         [
             (json_path, lambda path: path.write_text(text)),
             (png_path, lambda path: report.write_png(result, path)),
             (report_path, lambda path: report.write_html(result, path)),
         ]
     )
+    show(f"{NOTE}\n\nSetting {setting}: {classes}.", [simulation_table(result)], written)

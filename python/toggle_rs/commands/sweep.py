@@ -107,18 +107,19 @@ def sweep(  # noqa: PLR0913  (one argument for each option)
                 progress=advance,
             )
     warn(result.warnings)
-    show(
-        f"{heading(rollouts, shards)}\n{settings.tracker}: {settings.shared()}",
-        [sweep_table(result)],
-    )
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
-    write(
+    written = write(
         [
             (json_path, lambda path: path.write_text(text)),
             (csv_path, lambda path: _write_csv(result, path)),
             (png_path, lambda path: report.write_png(result, path)),
             (report_path, lambda path: report.write_html(result, path)),
         ]
+    )
+    show(
+        f"{heading(rollouts, shards)}\n{settings.tracker}: {settings.shared()}",
+        [sweep_table(result)],
+        written,
     )
 
 

@@ -28,7 +28,7 @@ def read_parts(paths: list[Path], source: Source, address: str) -> Iterator[Colu
     """
     joined = not ray.is_initialized()
     if joined:
-        ray.init(address=address, log_to_driver=False, include_dashboard=False)
+        _join(address)
     try:
         task = ray.remote(read_part)
         # From where this process stands: a worker stands elsewhere.
@@ -39,12 +39,24 @@ def read_parts(paths: list[Path], source: Source, address: str) -> Iterator[Colu
             ray.shutdown()
 
 
+def _join(address: str) -> None:
+    options = {"include_dashboard": False} if address == "local" else {}
+    try:
+        ray.init(address=address, log_to_driver=False, **options)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise TraceError(f"no Ray cluster at {address}: {_last_line(error)}") from error
+
+
+def _last_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[-1] if lines else type(error).__name__
+
+
 def _result(path: Path, job: ray.ObjectRef[Columns]) -> Columns:
     try:
         columns: Columns = ray.get(job)
     except RayTaskError as error:
         raise error.cause from None  # What `read_part` raised, without Ray's own lines.
     except RayError as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise TraceError(f"{path}: Ray could not read it: {lines[-1]}") from error
+        raise TraceError(f"{path}: Ray could not read it: {_last_line(error)}") from error
     return columns
