@@ -134,8 +134,7 @@ fn many_files_are_read_as_one_after_the_other() {
         .map(|i| {
             // Each file logs two samples of the one before it again.
             let names = [r#""a""#, r#""b""#, r#"["b", "a"]"#];
-            let lines =
-                (0..30).map(|n| line(0, 28 * i + n, names[n as usize % 3], n as usize, "1"));
+            let lines = (0..30).map(|n| line(0, 28 * i + n as u64, names[n % 3], n, "1"));
             let torn = if i % 7 == 0 { "{\"step\"" } else { "" };
             let text = lines.collect::<String>() + torn;
             folder.file(
