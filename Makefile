@@ -97,7 +97,7 @@ docs: $(VENV)/.wheel $(VENV)/.docs ## The documentation, into site/
 bench: $(VENV)/.wheel $(VENV)/.peers ## Every benchmark, beside its peers; tables and a plot go into docs/
 	cargo bench --locked
 	$(BIN)/python benches/python/rust_report.py
-	for script in tracker estimators toggle; do $(BIN)/python benches/python/bench_$$script.py --docs; done
+	for script in tracker estimators toggle traces; do $(BIN)/python benches/python/bench_$$script.py --docs; done
 	$(BIN)/python benches/python/bench_snapshots.py
 	$(BIN)/python benches/python/plot.py
 

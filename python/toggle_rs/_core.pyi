@@ -283,5 +283,8 @@ class Rollouts:
 def read_traces(
     paths: Sequence[str | PathLike[str]],
     *,
+    columns: dict[str, str] | None = None,
+    count: Literal["tokens", "words", "characters"] = "tokens",
     progress: Callable[[int], object] | None = None,
+    allow_empty: bool = False,
 ) -> Rollouts: ...

@@ -1,5 +1,6 @@
 //! Rollout traces as NumPy columns.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use numpy::{Element, IntoPyArray, PyArray1};
@@ -8,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::keys::to_tuple;
-use crate::traces::{self, Reader};
+use crate::traces::{self, Count, Fields, Reader};
 
 pyo3::create_exception!(
     toggle_rs,
@@ -96,17 +97,37 @@ fn signed(py: Python<'_>, column: Vec<u64>) -> PyResult<Py<PyArray1<i64>>> {
     Ok(array(py, column.collect::<Result<_, _>>()?))
 }
 
-/// Reads trace files, plain or gzip, in any order.
+/// Rollouts as columns, from trace files in any order: JSON lines; plain, gzip or zstd.
 ///
-/// Without the GIL, but for `progress`: it is called every few megabytes with
-/// the bytes of the files that were read since its last call.
+/// Without the GIL, but for `progress`.
+///
+/// Args:
+///     paths: The files. Where they repeat a sample of a step, the later file counts.
+///     columns: Names of the fields that hold "step", "group", "reward", "length" and, if there
+///         are such, "sample" and "dataset". By default those of open-instruct's traces.
+///     count: What the length is where its field holds a text: "words" or "characters"; "tokens"
+///         takes an integer or a list of integers.
+///     progress: Called every few megabytes with the bytes of the files that were read since its
+///         last call.
+///     allow_empty: Return no rows, rather than raise, where there are none.
+///
+/// Raises:
+///     TraceError: A line is damaged, or there is not one rollout.
+///     OSError: A file cannot be read.
 #[pyfunction]
-#[pyo3(signature = (paths, *, progress = None))]
+#[pyo3(signature = (paths, *, columns = None, count = "tokens", progress = None, allow_empty = false))]
 pub(super) fn read_traces(
     py: Python<'_>,
     paths: Vec<PathBuf>,
+    columns: Option<HashMap<String, String>>,
+    count: &str,
     progress: Option<Py<PyAny>>,
+    allow_empty: bool,
 ) -> PyResult<Rollouts> {
+    let fields = Fields {
+        count: count_of(count)?,
+        ..columns.map_or_else(|| Ok(Fields::default()), fields_of)?
+    };
     let report = move |bytes| {
         Python::attach(|py| {
             py.check_signals()?;
@@ -117,11 +138,48 @@ pub(super) fn read_traces(
         })
     };
     let rollouts = py.detach(move || {
-        let mut reader = Reader::default();
-        for path in paths {
-            reader.read_file(&path, &report)?;
+        let mut reader = Reader::new(fields);
+        reader.read_files(&paths, report)?;
+        if allow_empty {
+            Ok(reader.finish_even_if_empty())
+        } else {
+            reader.finish().map_err(PyErr::from)
         }
-        reader.finish().map_err(PyErr::from)
     })?;
     Rollouts::new(py, rollouts)
+}
+
+fn count_of(count: &str) -> PyResult<Count> {
+    match count {
+        "tokens" => Ok(Count::Tokens),
+        "words" => Ok(Count::Words),
+        "characters" => Ok(Count::Characters),
+        _ => {
+            let message = format!("count: got '{count}', expected tokens, words or characters");
+            Err(PyValueError::new_err(message))
+        }
+    }
+}
+
+fn fields_of(mut columns: HashMap<String, String>) -> PyResult<Fields> {
+    let mut needed = |column: &str| {
+        columns.remove(column).ok_or_else(|| {
+            PyValueError::new_err(format!("columns: the field of '{column}' is missing"))
+        })
+    };
+    let fields = Fields {
+        step: needed("step")?,
+        group: needed("group")?,
+        reward: needed("reward")?,
+        length: needed("length")?,
+        sample: columns.remove("sample"),
+        dataset: columns.remove("dataset"),
+        count: Count::default(),
+    };
+    match columns.keys().min() {
+        None => Ok(fields),
+        Some(column) => Err(PyValueError::new_err(format!(
+            "columns: got '{column}', expected step, sample, group, dataset, reward or length"
+        ))),
+    }
 }

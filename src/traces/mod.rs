@@ -1,11 +1,13 @@
-//! Rollout traces, as open-instruct writes them: JSON lines, plain or gzip.
+//! Rollout traces, as open-instruct writes them: JSON lines, plain, gzip or
+//! zstd; or of other field names, see [`Fields`].
 //!
 //! One line is one response. Of its fields five are kept: `step`,
 //! `prompt_idx`, `dataset` (a string or a list of strings), the *number* of
 //! `response_tokens`, and `reward`; `sample_idx` orders the samples of a
 //! step. Everything else is checked to be JSON, with the bare `NaN` and
-//! `Infinity` that Python writes, and passed over: memory grows with the
-//! number of rollouts, some 50 bytes each, and not with the size of the files.
+//! `Infinity` that Python writes, and passed over; in a list of numbers that
+//! is passed over, only its bytes are. Memory grows with the number of
+//! rollouts, some 50 bytes each, and not with the size of the files.
 //!
 //! Shards may come in any order. A run that was resumed can log a
 //! `(step, sample_idx)` again; then the later row counts: later in the order
@@ -30,8 +32,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod fields;
 mod line;
+mod numbers;
+mod parallel;
 mod source;
+
+pub use fields::{Count, Fields};
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,7 +57,7 @@ pub enum TraceError {
         /// What the system said.
         source: io::Error,
     },
-    /// A line, or the gzip stream that holds it, is damaged.
+    /// A line, or the compressed stream that holds it, is damaged.
     #[error("{}, line {line}: {reason}", path.display())]
     Line {
         /// The file.
@@ -95,18 +102,16 @@ pub struct Rollouts {
 }
 
 impl Rollouts {
-    /// Reads trace files, plain or gzip.
+    /// Reads trace files of open-instruct, plain, gzip or zstd.
     ///
-    /// Takes time linear in the size of the files.
+    /// Takes time linear in the size of the files, on all processors.
     ///
     /// # Errors
     /// [`TraceError`] for the first file that cannot be read or holds a
     /// damaged line, and when there is no rollout at all.
-    pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Self, TraceError> {
+    pub fn read<P: AsRef<Path> + Sync>(paths: &[P]) -> Result<Self, TraceError> {
         let mut reader = Reader::default();
-        for path in paths {
-            reader.read_file(path.as_ref(), |_| Ok::<(), TraceError>(()))?;
-        }
+        reader.read_files(paths, |_| Ok::<(), TraceError>(()))?;
         reader.finish()
     }
 
@@ -138,6 +143,7 @@ impl Rollouts {
 /// ```
 #[derive(Debug, Default)]
 pub struct Reader {
+    fields: Fields,
     rows: Vec<line::Row>,
     keys: KeyTable,
     torn: u64,
@@ -145,6 +151,16 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// A reader of lines with such fields; [`Reader::default`] is for those of
+    /// open-instruct.
+    #[must_use]
+    pub fn new(fields: Fields) -> Self {
+        Self {
+            fields,
+            ..Self::default()
+        }
+    }
+
     /// Takes in one file.
     ///
     /// `on_bytes` is called every few megabytes with the bytes of the file
@@ -161,7 +177,9 @@ impl Reader {
     ) -> Result<(), E> {
         let (rows, keys) = (self.rows.len(), self.keys.len());
         let torn = source::for_each_line(path, on_bytes, |text| {
-            self.rows.push(line::parse(text, &mut self.keys)?);
+            let number = self.rows.len() as u64;
+            self.rows
+                .push(line::parse(text, &self.fields, number, &mut self.keys)?);
             Ok(())
         })
         .inspect_err(|_| {
@@ -178,15 +196,21 @@ impl Reader {
     /// # Errors
     /// [`TraceError::Empty`] when no file held a rollout.
     pub fn finish(self) -> Result<Rollouts, TraceError> {
+        if self.rows.is_empty() {
+            return Err(TraceError::Empty { files: self.files });
+        }
+        Ok(self.finish_even_if_empty())
+    }
+
+    /// [`Reader::finish`], for one of many who read a part each.
+    #[must_use]
+    pub fn finish_even_if_empty(self) -> Rollouts {
         let Self {
             mut rows,
             keys,
             torn,
-            files,
+            ..
         } = self;
-        if rows.is_empty() {
-            return Err(TraceError::Empty { files });
-        }
         let read = rows.len();
         // The sort is stable: rows with one key stay in the order they came.
         rows.sort_by_key(|row| (row.step, row.sample));
@@ -224,6 +248,6 @@ impl Reader {
             )]
             rollouts.dataset.push(id as u32);
         }
-        Ok(rollouts)
+        rollouts
     }
 }

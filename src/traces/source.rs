@@ -1,5 +1,6 @@
-//! Files to lines: plain or gzip, one reused buffer.
+//! Files to lines: plain, gzip or zstd, one reused buffer.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::path::Path;
@@ -9,7 +10,11 @@ use flate2::bufread::MultiGzDecoder;
 use super::TraceError;
 use super::line::LineError;
 
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// First bytes of a file, and what they say it is.
+const MAGICS: [(&[u8], Coding); 2] = [
+    (&[0x1f, 0x8b], Coding::Gzip),
+    (&[0x28, 0xb5, 0x2f, 0xfd], Coding::Zstd),
+];
 const BUFFER: usize = 1 << 18;
 /// Decoded bytes between two calls of `on_bytes`.
 const REPORT_EVERY: u64 = 1 << 23;
@@ -26,7 +31,7 @@ pub(super) fn for_each_line<E: From<TraceError>>(
         source,
     };
     let file = File::open(path).map_err(io_error)?;
-    let mut lines = decoded(&file).map_err(io_error)?;
+    let (mut lines, coding) = decoded(&file).map_err(io_error)?;
 
     let mut text = Vec::new();
     let mut number = 0;
@@ -46,10 +51,10 @@ pub(super) fn for_each_line<E: From<TraceError>>(
         };
         number += 1;
         let read = lines.read_until(b'\n', &mut text).map_err(|error| {
-            // What has no error number comes from the gzip decoder.
+            // What has no error number comes from the decoder.
             match error.raw_os_error() {
                 Some(_) => io_error(error),
-                None => line_error(number, format!("damaged gzip stream: {error}")),
+                None => line_error(number, format!("damaged {coding} stream: {error}")),
             }
         })?;
         if read == 0 {
@@ -80,17 +85,36 @@ pub(super) fn for_each_line<E: From<TraceError>>(
     Ok(torn.is_some())
 }
 
-/// The content of a file, unzipped where its first bytes say gzip.
-fn decoded(file: &File) -> io::Result<Box<dyn BufRead + '_>> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+impl fmt::Display for Coding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "plain",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        })
+    }
+}
+
+/// The content of a file, unpacked where its first bytes say how.
+fn decoded(file: &File) -> io::Result<(Box<dyn BufRead + '_>, Coding)> {
     let mut raw = BufReader::with_capacity(BUFFER, file);
-    let mut magic = Vec::new();
+    let mut start = Vec::new();
     // Not `fill_buf`: a pipe may hand over a single byte.
-    raw.by_ref().take(2).read_to_end(&mut magic)?;
-    let zipped = magic == GZIP_MAGIC;
-    let whole = Cursor::new(magic).chain(raw);
-    Ok(if zipped {
-        Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(whole)))
-    } else {
-        Box::new(whole)
-    })
+    raw.by_ref().take(4).read_to_end(&mut start)?;
+    let known = MAGICS.iter().find(|(magic, _)| start.starts_with(magic));
+    let coding = known.map_or(Coding::Plain, |(_, coding)| *coding);
+    let whole = Cursor::new(start).chain(raw);
+    let unpacked: Box<dyn Read> = match coding {
+        Coding::Plain => return Ok((Box::new(whole), coding)),
+        Coding::Gzip => Box::new(MultiGzDecoder::new(whole)),
+        Coding::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(whole)?),
+    };
+    Ok((Box::new(BufReader::with_capacity(BUFFER, unpacked)), coding))
 }

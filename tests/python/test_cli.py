@@ -16,9 +16,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import toggle_rs
-from toggle_rs import ToggleBudgetTracker, WindowQuantile, read_traces
+from toggle_rs import read_traces
 from toggle_rs.commands import app
-from toggle_rs.replay import replay
+from toggle_rs.replay import Settings, replay
 
 PROJECT = Path(__file__).parents[2]
 SAMPLE = [str(path) for path in sorted((PROJECT / "examples").glob("rollouts_*.jsonl.gz"))]
@@ -61,7 +61,7 @@ def test_json_png_and_report_are_written(tmp_path: Path) -> None:
     assert [step["step"] for step in json.loads(data)["steps"]] == list(range(40))
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     assert b"math|competition" in page
-    assert b'src="data:image/png;base64,' in page
+    assert b"<svg" in page
     assert b"http" not in page  # It needs no network.
 
 
@@ -71,7 +71,8 @@ def test_names_of_any_kind_and_number_are_drawn(tmp_path: Path) -> None:
     with rollouts.open("w") as file:
         for i, name in enumerate(names):
             file.write(line(sample=i, prompt=i).replace('"math"', json.dumps(name)))
-    result = run("replay", rollouts, *OPTIONS, "--png", picture)
+    options = [*OPTIONS, "--warmup", "0", "--start-phase", "length_penalty"]
+    result = run("replay", rollouts, *options, "--png", picture)
     assert (result.exit_code, result.stderr) == (0, "")
     assert picture.stat().st_size > 0
     assert "[red]" in result.stdout
@@ -81,9 +82,32 @@ def test_the_estimator_keeps_the_budgets_and_is_named(tmp_path: Path) -> None:
     path, page = tmp_path / "replay.json", tmp_path / "report.html"
     options = ["--estimator", "window:300", "--json", path, "--report", page]
     assert run("replay", *SAMPLE, *OPTIONS, *options).exit_code == 0
-    tracker = ToggleBudgetTracker(5, 0.5, 80, 5, estimator=WindowQuantile(300))
-    assert json.loads(path.read_text()) == replay(read_traces(SAMPLE), tracker).to_json()
+    settings = Settings(m=5, lambda_=0.5, percentile=80, warmup_steps=5, estimator="window:300")
+    assert json.loads(path.read_text()) == replay(read_traces(SAMPLE), settings).to_json()
     assert "warm-up = 5, window:300" in page.read_text()
+
+
+def test_each_option_of_toggle_reaches_it(tmp_path: Path) -> None:
+    path = tmp_path / "replay.json"
+    words = ["--start-phase", "length_penalty", "--freeze", "first", "--min-samples", "20"]
+    words += ["--penalty", "cap_at_zero", "--budget-from", "earlier-steps", "--filter", "before"]
+    result = run("replay", *SAMPLE, *OPTIONS, *words, "--max-score", "0.5", "--json", path)
+    assert result.exit_code == 0
+    settings = Settings(
+        m=5,
+        lambda_=0.5,
+        percentile=80,
+        warmup_steps=5,
+        start_phase="length_penalty",
+        freeze="first",
+        min_samples=20,
+        penalty="cap_at_zero",
+        budget_from="earlier-steps",
+        filter="before",
+        max_score=0.5,
+    )
+    assert json.loads(path.read_text()) == replay(read_traces(SAMPLE), settings).to_json()
+    assert "Toggle: λ = 0.5, percentile = 80, m = 5" in result.stdout
 
 
 def test_the_version() -> None:
@@ -116,9 +140,18 @@ def test_help(arguments: list[str]) -> None:
         ["--max-score", "-1"],
         ["--max-score", "nan"],
         ["--max-score", "inf"],
+        ["--min-samples", "0"],
+        ["--start-phase", "penalty"],
+        ["--freeze", "always"],
+        ["--penalty", "one"],
+        ["--budget-from", "later-steps"],
+        ["--filter", "between"],
         ["--estimator", "nope"],
         ["--estimator", "window:0"],
         ["--estimator", "decay:nan"],
+        ["--estimator", "decay:1.7e308"],
+        ["--m", str(2**63)],
+        ["--warmup", str(2**63)],
         ["--nothing"],
     ],
 )

@@ -1,66 +1,12 @@
 //! Trace files of every kind of dirt, written out and read back.
 
+mod shards;
+
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use proptest::prelude::*;
+use shards::{Folder, gzip, line, math};
 use toggle_rs::traces::{Reader, Rollouts, TraceError};
-
-/// A folder of its own for each test, removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("toggle_rs_traces_{}_{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, content).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
-    }
-}
-
-/// A line as the trainer writes it; the response is `length` zeros.
-fn line(step: u64, sample: u64, dataset: &str, length: usize, reward: &str) -> String {
-    let tokens = vec!["0"; length].join(", ");
-    let prompt = sample / 4;
-    [
-        format!(r#"{{"step": {step}, "sample_idx": {sample}, "prompt_idx": {prompt}, "#),
-        format!(r#""prompt_tokens": [1, 2], "response_tokens": [{tokens}], "#),
-        format!(r#""reward": {reward}, "advantage": -0.5, "finish_reason": "stop", "#),
-        format!(r#""dataset": {dataset}, "ground_truth": "é \" \\ \ud83d\ude00", "#),
-        r#""request_info": {"num_calls": 0, "nested": [[], {}]}, "#.to_owned(),
-        "\"logprobs\": [NaN, -Infinity, 1e-9]}\n".to_owned(),
-    ]
-    .concat()
-}
-
-fn math(step: u64, sample: u64, length: usize) -> String {
-    line(step, sample, r#""math""#, length, "1.0")
-}
-
-fn gzip(content: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(content).unwrap();
-    encoder.finish().unwrap()
-}
 
 fn read(content: impl AsRef<[u8]>) -> Result<Rollouts, TraceError> {
     let folder = Folder::new();
@@ -220,7 +166,9 @@ const WRONG: &str = r#"
 "sample_idx": 1 -> "sample_idx": 01 -> field 'sample_idx': invalid number
 "prompt_idx": 0 -> "prompt_idx": [0] -> field 'prompt_idx': expected int but found array
 "prompt_idx": 0 -> "prompt_idx": -3 -> field 'prompt_idx': got -3, expected an integer >= 0
-[0, 0] -> 2 -> field 'response_tokens': expected array but found int
+[0, 0] -> -2 -> field 'response_tokens': got -2, expected an integer >= 0
+[0, 0] -> 2.5 -> field 'response_tokens': expected int but found float
+[0, 0] -> "two" -> field 'response_tokens': got a text, which holds no tokens
 [0, 0] -> null -> field 'response_tokens': expected array but found null
 [0, 0] -> [0, "0"] -> field 'response_tokens': expected int but found string
 [0, 0] -> [0, 0.5] -> field 'response_tokens': expected int but found float
@@ -233,6 +181,7 @@ const WRONG: &str = r#"
 "reward": 1.0 -> "reward": -Infinity -> field 'reward': got -inf, expected a finite number
 "reward": 1.0 -> "reward": 1e999 -> field 'reward': got inf, expected a finite number
 "reward": 1.0 -> "reward": null -> field 'reward': expected float but found null
+"reward": 1.0 -> "reward": truth -> field 'reward': expected ident
 "reward": 1.0 -> "reward": "1" -> field 'reward': expected float but found string
 "math" -> 7 -> field 'dataset': expected array but found int
 "math" -> ["math", 7] -> field 'dataset': expected string but found int

@@ -1,0 +1,110 @@
+"""What a checkpoint holds, for `toggle-rs inspect`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import toggle_rs
+from toggle_rs import CheckpointError, P2Quantile, Toggle, ToggleBudgetTracker
+
+from .replay import PERCENTILES
+from .tables import NONE, Table, whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_NAMED: Final = re.compile(r"it is one of (\w+), expected")
+
+
+def read_checkpoint(path: Path) -> Any:
+    """The object in a file that `save` wrote, or `to_bytes`, of whatever class.
+
+    Raises:
+        CheckpointError: It is no snapshot, a damaged or a newer one.
+        OSError: The file cannot be read.
+    """
+    data = path.read_bytes()
+    try:
+        return Toggle.from_bytes(data)
+    except CheckpointError as error:
+        name = _NAMED.search(str(error))
+        if name is None or not hasattr(toggle_rs, name[1]):
+            raise
+    return getattr(toggle_rs, name[1]).from_bytes(data)
+
+
+def contents(state: Any) -> dict[str, Any]:
+    """All of it as plain objects, for `json.dump`."""
+    held: dict[str, Any] = {"class": type(state).__name__, "nbytes": state.nbytes}
+    if isinstance(state, Toggle | ToggleBudgetTracker):
+        budgets = state.budgets()
+        return {
+            **held,
+            "settings": _settings(state),
+            "keys": [
+                {"key": list(key), "count": count, "budget": budgets.get(key)}
+                for key, count in state.counts().items()
+            ],
+        }
+    parameters = ("q", "epsilon", "window", "half_life")
+    given = {name: getattr(state, name) for name in parameters if hasattr(state, name)}
+    asked = [state.q * 100] if isinstance(state, P2Quantile) else PERCENTILES
+    return {
+        **held,
+        "settings": given,
+        "count": state.count,
+        "min": state.min,
+        "max": state.max,
+        "percentiles": {
+            f"{p:g}": state.quantile(state.q) if len(asked) == 1 else state.percentile(p)
+            for p in asked
+        },
+    }
+
+
+def checkpoint_tables(held: dict[str, Any], rows: int) -> list[Table]:
+    """The settings, and the keys with most observations, at most so many; or the percentiles."""
+    settings = Table(
+        "Settings",
+        ["setting", "value"],
+        [[name, str(value)] for name, value in held["settings"].items()],
+        "",
+        texts=2,
+    )
+    if "keys" not in held:
+        numbers = [
+            ("count", held["count"]),
+            ("min", held["min"]),
+            *((f"p{p}", value) for p, value in held["percentiles"].items()),
+            ("max", held["max"]),
+        ]
+        values = [[name, NONE if n is None else f"{n:,.12g}"] for name, n in numbers]
+        return [settings, Table("Lengths", ["", "tokens"], values, "")]
+    keys = sorted(held["keys"], key=lambda key: -key["count"])
+    shown = keys[:rows]
+    note = "count: correct responses; budget: that of the next step, in tokens."
+    if len(shown) < len(keys):
+        note += f" The {len(shown):,} keys with most of {len(keys):,}."
+    return [
+        settings,
+        Table(
+            "Budgets",
+            ["key", "count", "budget"],
+            [["|".join(key["key"]), f"{key['count']:,}", whole(key["budget"])] for key in shown],
+            note,
+        ),
+    ]
+
+
+def _settings(state: Toggle | ToggleBudgetTracker) -> dict[str, Any]:
+    if isinstance(state, Toggle):
+        settings: dict[str, Any] = dict(state.settings)
+    else:
+        names = ("m", "lambda_", "percentile", "warmup_steps")
+        settings = {name: getattr(state, name) for name in names}
+        settings["estimator"] = state.state_dict()["estimator"]
+    return {
+        name: value if isinstance(value, int | float | str) else repr(value)
+        for name, value in settings.items()
+    }

@@ -1,0 +1,167 @@
+"""What all subcommands do alike: read, show, write, fail."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from toggle_rs import CheckpointError, TraceError
+from toggle_rs.inputs import Source, expand, read_rollouts
+from toggle_rs.replay import ReplayError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from toggle_rs.rollouts import RolloutColumns
+    from toggle_rs.tables import Table
+
+PLAIN_WIDTH = 120
+"""Columns of the output where no terminal says how many there are."""
+
+EXTRAS = {
+    "matplotlib": "toggle-rs[report]",
+    "pyarrow": "toggle-rs[parquet]",
+    "ray": "ray",
+}
+"""What to install for a package that is loaded only when it is needed."""
+
+ROOMY = 100
+"""Columns from which on the columns of a table stand two spaces apart."""
+
+
+def fail(message: str) -> NoReturn:
+    """End with one line on standard error."""
+    typer.echo(f"toggle-rs: {message}", err=True)
+    raise typer.Exit(1)
+
+
+@contextmanager
+def orderly(file: Path | None = None) -> Iterator[None]:
+    """End with one line where a file is at fault: `file`, where the error does not name it."""
+    try:
+        yield
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except CheckpointError as error:
+        fail(f"{file}: {error}")
+    except (TraceError, ReplayError) as error:
+        fail(str(error))
+    except ModuleNotFoundError as error:
+        missing(error)
+
+
+def missing(error: ModuleNotFoundError) -> NoReturn:
+    """End with the extra that has the package."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        raise error
+    fail(f'{package} is missing: pip install "{EXTRAS[package]}"')
+
+
+def report_module() -> ModuleType:
+    """What draws; loaded only when it is asked for."""
+    try:
+        from toggle_rs import report  # noqa: PLC0415  (matplotlib may be missing, and is slow)
+    except ModuleNotFoundError as error:
+        missing(error)
+    return report
+
+
+@contextmanager
+def progress(text: str, total: int, *, of_bytes: bool = False) -> Iterator[Callable[[int], None]]:
+    """A progress bar on a terminal, nothing elsewhere; call what it gives with what was done."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    count = DownloadColumn() if of_bytes else MofNCompleteColumn()
+    columns = TextColumn(text), BarColumn(), count, TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done: bar.advance(task, done)
+
+
+def read(paths: list[Path], source: Source, ray_address: str | None) -> tuple[RolloutColumns, int]:
+    """Rollouts and the number of their files; with a progress bar where someone watches."""
+    files = expand(paths)
+    total = sum(path.stat().st_size for path in files if path.exists())
+    with progress("Reading", total, of_bytes=True) as advance:
+        rollouts = read_rollouts(files, source, ray_address=ray_address, progress=advance)
+    return rollouts, len(files)
+
+
+def heading(rollouts: RolloutColumns, files: int) -> str:
+    """What was read, in one line."""
+    counts = [
+        (len(rollouts), "rollout"),
+        (len(set(rollouts.step.tolist())), "step"),
+        (files, "file"),
+    ]
+    text = ", ".join(f"{count:,} {noun}{'s' * (count != 1)}" for count, noun in counts)
+    if rollouts.repeated:
+        text += f"; {rollouts.repeated:,} repeated by later rows"
+    if rollouts.torn:
+        text += f"; {rollouts.torn:,} torn last line{'s' * (rollouts.torn != 1)} left out"
+    return text
+
+
+def show(heading: str, tables: Iterable[Table], written: Iterable[Path]) -> None:
+    """Print tables, as wide as the terminal, and which files were written."""
+    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+    console.print(heading, markup=False)
+    for table in tables:
+        console.print()
+        console.print(_rich(table, gap=1 if console.width < ROOMY else 2))
+        if table.note:
+            console.print(table.note, style="italic", markup=False)
+    for path in written:
+        typer.echo(f"Wrote {path}")
+
+
+def warn(sentences: Iterable[str]) -> None:
+    """Print doubts to standard error."""
+    for sentence in sentences:
+        typer.echo(f"toggle-rs: warning: {sentence}", err=True)
+
+
+def write(files: Iterable[tuple[Path | None, Callable[[Path], object]]]) -> list[Path]:
+    """Write the files that were asked for: first of all, for a table may meet a closed pipe."""
+    asked = [(path, write_one) for path, write_one in files if path]
+    with orderly():
+        for path, write_one in asked:
+            write_one(path)
+    return [path for path, _ in asked]
+
+
+def _rich(table: Table, gap: int) -> RichTable:
+    rich = RichTable(
+        title=table.title,
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, gap - 1, 0, 0),
+        pad_edge=False,
+    )
+    for i, name in enumerate(table.header):
+        if i < table.texts:
+            rich.add_column(name, overflow="fold")
+        else:
+            rich.add_column(name, justify="right", no_wrap=True)
+    for row in table.rows:
+        rich.add_row(*map(Text, row))
+    return rich

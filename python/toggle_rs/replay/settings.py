@@ -1,0 +1,121 @@
+"""What a replay is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from toggle_rs import DecayQuantile, Toggle, WindowQuantile
+
+Name: TypeAlias = Literal["exact", "p2", "gk"]
+StartPhase: TypeAlias = Literal["normal", "length_penalty"]
+Freeze: TypeAlias = Literal["never", "warmup", "first"]
+Penalty: TypeAlias = Literal["zero", "cap_at_zero"]
+BudgetFrom: TypeAlias = Literal["same-step", "earlier-steps"]
+Filter: TypeAlias = Literal["before", "after"]
+
+_NAMES: Final[tuple[Name, ...]] = ("exact", "p2", "gk")
+_ALWAYS: Final = 2**62  # Steps to a phase that never ends.
+
+
+def estimator_of(text: str, ticks: int = 1) -> Name | WindowQuantile | DecayQuantile:
+    """The argument `estimator` of a tracker, from "exact", "p2", "gk", "window:N" or "decay:H".
+
+    Args:
+        text: `N` is a number of lengths, `H` a half-life in training steps.
+        ticks: How far the clock of the tracker moves in a training step.
+
+    Raises:
+        ValueError: It is none of these, or its number is out of range.
+    """
+    for plain in _NAMES:
+        if text == plain:
+            return plain
+    kind, _, number = text.partition(":")
+    try:
+        if kind == "window":
+            return WindowQuantile(int(number))
+        if kind == "decay":
+            DecayQuantile(float(number))  # So that an error names the number as given.
+            return DecayQuantile(float(number) * ticks)
+    except ValueError as error:
+        raise ValueError(f"estimator: got {text!r}: {error}") from error
+    raise ValueError(f"estimator: got {text!r}, expected exact, p2, gk, window:N or decay:H")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Toggle's own settings, and how the trainer calls it."""
+
+    lambda_: float
+    percentile: float
+    m: int | None = None
+    """Steps from one change of phase to the next; None: every step after warm-up is shaped."""
+    warmup_steps: int = 0
+    estimator: str = "exact"
+    """As `estimator_of` takes it."""
+    start_phase: StartPhase = "normal"
+    freeze: Freeze = "never"
+    min_samples: int = 1
+    penalty: Penalty = "zero"
+    budget_from: BudgetFrom = "same-step"
+    """Whether a step's own responses count for its budgets."""
+    filter: Filter = "after"
+    """Whether groups whose rewards are all equal are dropped before Toggle sees them."""
+    max_score: float = 1.0
+    """Reward of a correct response."""
+
+    @property
+    def is_drop_in(self) -> bool:
+        """Whether `ToggleBudgetTracker` does all that is asked for; else `Toggle` shapes."""
+        return self.budget_from == "same-step" and (
+            (self.start_phase, self.freeze, self.min_samples, self.penalty)
+            == ("normal", "never", 1, "zero")
+        )
+
+    @property
+    def tracker(self) -> str:
+        """The class that shapes."""
+        return "ToggleBudgetTracker" if self.is_drop_in else "Toggle"
+
+    def toggle(self, ticks: int = 1) -> Toggle:
+        """A `Toggle` with these settings, whose clock moves by `ticks` in a training step.
+
+        Raises:
+            ValueError: A setting is out of range.
+        """
+        return Toggle(
+            m=_ALWAYS if self.m is None else self.m * ticks,
+            lambda_=self.lambda_,
+            percentile=self.percentile,
+            warmup_steps=self.warmup_steps * ticks,
+            estimator=estimator_of(self.estimator, ticks),
+            start_phase="length_penalty" if self.m is None else self.start_phase,
+            freeze=self.freeze,
+            min_samples=self.min_samples,
+            penalty=self.penalty,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain objects, for `json.dump`."""
+        return {**asdict(self), "tracker": self.tracker}
+
+    def shared(self) -> str:
+        """In one line, but for lambda and the percentile; what is at its default is left out."""
+        is_same = self.budget_from == "same-step"
+        words = [
+            "every step shaped" if self.m is None else f"m = {self.m}",
+            f"warm-up = {self.warmup_steps}",
+            self.estimator,
+            "budget from the same step too" if is_same else "budget from earlier steps",
+            f"filter {self.filter} shaping",
+        ]
+        for name in ("start_phase", "freeze", "min_samples", "penalty", "max_score"):
+            value = getattr(self, name)
+            if value != getattr(Settings, name):
+                words.append(f"{name} = {value}".replace("_", " "))
+        return ", ".join(words)
+
+    def __str__(self) -> str:
+        """In one line; what is at its default is left out."""
+        return f"λ = {self.lambda_:g}, percentile = {self.percentile:g}, {self.shared()}"
