@@ -47,6 +47,18 @@ pub const MAX_COUNT: u64 = 1 << 53;
 ///
 /// `Value` is `u64` for the estimators that count lengths (at most
 /// [`MAX_LENGTH`]) and `f64` (finite) for the sketches of real numbers.
+///
+/// ```
+/// use toggle_rs::quantile::{ExactQuantile, Quantile, WindowQuantile};
+///
+/// fn median(lengths: &mut impl Quantile<Value = u64>) -> toggle_rs::Result<Option<f64>> {
+///     lengths.update(&[10, 20, 30, 40])?;
+///     lengths.percentile(50.0)
+/// }
+/// assert_eq!(median(&mut ExactQuantile::new())?, Some(25.0));
+/// assert_eq!(median(&mut WindowQuantile::new(3)?)?, Some(30.0));
+/// # Ok::<(), toggle_rs::Error>(())
+/// ```
 pub trait Quantile {
     /// What it records.
     type Value: Copy;
@@ -87,6 +99,15 @@ pub trait Quantile {
 }
 
 /// Estimators that can tell the rank of a value.
+///
+/// ```
+/// use toggle_rs::quantile::{ExactQuantile, Quantile, Rank};
+///
+/// let mut lengths = ExactQuantile::new();
+/// lengths.update(&[10, 20, 30, 40])?;
+/// assert_eq!(lengths.rank(30.0)?, Some(0.75));
+/// # Ok::<(), toggle_rs::Error>(())
+/// ```
 pub trait Rank {
     /// Fraction of the values (by weight, where they have one) that are
     /// `<= value`; `None` when empty.
@@ -97,6 +118,17 @@ pub trait Rank {
 }
 
 /// Estimators that can take in what another one has seen.
+///
+/// ```
+/// use toggle_rs::quantile::{ExactQuantile, Merge, Quantile};
+///
+/// let (mut one, mut other) = (ExactQuantile::new(), ExactQuantile::new());
+/// one.update(&[10, 20])?;
+/// other.update(&[30])?;
+/// one.merge(&other)?;
+/// assert_eq!((one.count(), one.max()), (3, Some(30)));
+/// # Ok::<(), toggle_rs::Error>(())
+/// ```
 pub trait Merge {
     /// Takes in what `other` has seen.
     ///
