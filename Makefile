@@ -93,6 +93,7 @@ deny: ## Licences, sources and versions of the crates that it depends on; ADVISO
 
 docs: $(VENV)/.wheel $(VENV)/.docs ## The documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -I -m mkdocs build --quiet
+	! grep --recursive --include='*.html' --extended-regexp '(<(script|img)[^>]* src|<link[^>]* href)="?(https?:)?//' site
 
 bench: $(VENV)/.wheel $(VENV)/.peers ## Every benchmark, beside its peers; tables and a plot go into docs/
 	cargo bench --locked
