@@ -35,7 +35,7 @@ pub const UNKNOWN: KeyRef<'static> = KeyRef::Many(&["nobody"]);
 /// One key for each sample.
 #[derive(Debug)]
 pub struct Keys<'a> {
-    pub keys: &'a [Key],
+    pub samples: &'a [Key],
     /// Where a key cannot be read.
     pub bad_at: Option<usize>,
     /// Hands out each sample as a run of its own.
@@ -43,9 +43,9 @@ pub struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    pub fn new(keys: &'a [Key]) -> Self {
+    pub fn new(samples: &'a [Key]) -> Self {
         Self {
-            keys,
+            samples,
             bad_at: None,
             is_split: false,
         }
@@ -56,7 +56,7 @@ impl KeySource for Keys<'_> {
     type Error = Error;
 
     fn len(&self) -> usize {
-        self.keys.len()
+        self.samples.len()
     }
 
     fn read(
@@ -70,7 +70,7 @@ impl KeySource for Keys<'_> {
             if self.bad_at == Some(sample) {
                 return Err(Error::value_at("datasets", sample, "?", "a key"));
             }
-            let id = id(KeyRef::Many(KEYS[self.keys[sample] % KEYS.len()]));
+            let id = id(KeyRef::Many(KEYS[self.samples[sample] % KEYS.len()]));
             match runs[first..].last_mut() {
                 Some(last) if last.id == id && !self.is_split => last.len += 1,
                 _ => runs.push(Run { id, len: 1 }),

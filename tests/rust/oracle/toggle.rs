@@ -324,7 +324,7 @@ impl Plain {
         for sample in samples.iter().filter(|sample| sample.is_correct) {
             match budgets.get(&sample.key) {
                 Some(&budget) if sample.length as f64 > budget => {
-                    over.push((sample.length, budget))
+                    over.push((sample.length, budget));
                 }
                 _ => {}
             }
