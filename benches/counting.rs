@@ -3,45 +3,13 @@
 
 #![allow(missing_docs, reason = "criterion's macros make public functions")]
 
+mod common;
+
 use std::hint::black_box;
 
+use common::{BATCH, LONGEST, streams};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use rand::{Rng, SeedableRng, rngs::StdRng};
-use rand_distr::{Distribution, LogNormal};
 use toggle_rs::quantile::{DecayQuantile, ExactQuantile, Quantile, WindowQuantile};
-
-const LONGEST: u32 = 32_768;
-const BATCH: usize = 4096;
-const BATCHES: usize = 64;
-
-/// Named streams of lengths: what generation yields, the same with a third cut
-/// off at the longest, and one length for all.
-fn streams() -> [(&'static str, Vec<u64>); 3] {
-    let mut rng = StdRng::seed_from_u64(1);
-    let normal = LogNormal::new(8.0, 0.8).unwrap();
-    let mut draw = |cut: f64| -> Vec<u64> {
-        let mut length = || {
-            let drawn: f64 = normal.sample(&mut rng);
-            let cut = rng.random_bool(cut);
-            if cut {
-                f64::from(LONGEST)
-            } else {
-                drawn.min(f64::from(LONGEST))
-            }
-        };
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "in 0..=LONGEST"
-        )]
-        (0..BATCH * BATCHES).map(|_| length() as u64).collect()
-    };
-    [
-        ("lognormal", draw(0.0)),
-        ("capped", draw(0.33)),
-        ("constant", vec![4096; BATCH * BATCHES]),
-    ]
-}
 
 /// Each in the state that many steps lead to; one tick a batch.
 fn update(c: &mut Criterion) {

@@ -1,38 +1,22 @@
 //! The sketches of real numbers, P² and Greenwald-Khanna, beside a bare sum.
 
+mod common;
+
 use std::hint::black_box;
 
+use common::{BATCH, BATCHES, reals};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use rand::{Rng, SeedableRng, rngs::StdRng};
-use rand_distr::{Distribution, LogNormal};
 use toggle_rs::quantile::{GkQuantile, Merge, P2Quantile, Quantile, Rank};
 
-const LONGEST: f64 = 32_768.0;
-const BATCH: usize = 4096;
-const VALUES: u32 = 64 * 4096;
+const VALUES: u32 = (BATCH * BATCHES) as u32;
 
-/// Named streams: real numbers, lengths a third of which are cut off at the
-/// longest, one number throughout, and rising numbers.
-fn streams() -> [(&'static str, Vec<f64>); 4] {
-    let mut rng = StdRng::seed_from_u64(1);
-    let normal = LogNormal::new(8.0_f64, 0.8).unwrap();
-    let lognormal = (0..VALUES).map(|_| normal.sample(&mut rng)).collect();
-    let capped = (0..VALUES)
-        .map(|_| {
-            let length = normal.sample(&mut rng).floor();
-            if rng.random_bool(0.33) {
-                LONGEST
-            } else {
-                length.min(LONGEST)
-            }
-        })
-        .collect();
-    [
-        ("lognormal", lognormal),
-        ("capped", capped),
-        ("constant", vec![4096.0; VALUES as usize]),
-        ("sorted", (0..VALUES).map(f64::from).collect()),
-    ]
+/// Those of lengths, and rising numbers.
+fn streams() -> Vec<(&'static str, Vec<f64>)> {
+    let lengths = common::streams();
+    let named = lengths.iter().map(|(name, values)| (*name, reals(values)));
+    named
+        .chain([("sorted", (0..VALUES).map(f64::from).collect())])
+        .collect()
 }
 
 /// A whole stream in batches of 4096, from an empty sketch.
@@ -69,7 +53,7 @@ fn fill<T: Quantile<Value = f64> + Clone>(empty: &T, values: &[f64]) -> T {
 
 /// What is asked of a summary, its head buffer empty and all but full.
 fn ask(c: &mut Criterion) {
-    let [(_, values), ..] = streams();
+    let (_, values) = &streams()[0];
     for epsilon in [0.01, 0.001] {
         let mut group = c.benchmark_group(format!("GkQuantile {epsilon}"));
         let flushed = fill(&GkQuantile::new(epsilon).unwrap(), &values[..256_000]);

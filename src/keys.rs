@@ -268,15 +268,15 @@ impl KeySource for [&str] {
         runs: &mut Vec<Run>,
     ) -> Result<(), Self::Error> {
         let first = runs.len();
-        for name in &self[samples] {
-            push_run(
-                runs,
-                first,
-                Run {
-                    id: id(KeyRef::One(name)),
-                    len: 1,
-                },
-            );
+        // Names that lie at one place are equal; no need to look at them.
+        for names in self[samples].chunk_by(|&a, &b| std::ptr::eq(a, b)) {
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "a chunk of a batch has less than 2^32 samples"
+            )]
+            let len = names.len() as u32;
+            let id = id(KeyRef::One(names[0]));
+            push_run(runs, first, Run { id, len });
         }
         Ok(())
     }
