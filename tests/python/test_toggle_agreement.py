@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agreement import same_array
-from strategies import Drawn, Rolled
+from strategies import Drawn, Rolled, examples
 from toggle_rs import Toggle
 from toggle_runs import (
     ESTIMATORS,
@@ -61,7 +61,7 @@ def drawn_state(source: Drawn, options: dict[str, Any]) -> tuple[Any, Any, int]:
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_the_order_of_the_samples_of_a_step_is_of_no_account(
     estimator: str, data: st.DataObject
@@ -90,7 +90,7 @@ def test_the_order_of_the_samples_of_a_step_is_of_no_account(
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_a_step_may_come_a_group_at_a_time(estimator: str, data: st.DataObject) -> None:
     """In many calls, in any order: the same results and the same state as in one."""
