@@ -19,7 +19,9 @@ const STEPS: u64 = 64;
 
 fn main() {
     // `cargo bench` passes a flag of its own.
-    let name = std::env::args().nth(1).filter(|name| !name.starts_with('-'));
+    let name = std::env::args()
+        .nth(1)
+        .filter(|name| !name.starts_with('-'));
     // Made in any case, so that the work alone is the difference.
     let [(_, lengths), ..] = streams();
     let samples = Samples::new(8);

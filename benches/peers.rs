@@ -123,12 +123,17 @@ fn peers(stream: &Stream, group: &mut BenchmarkGroup<'_, WallTime>) {
         digest.estimate_quantile(Q)
     });
     let digest = datasketches::tdigest::TDigestMut::new(100).unwrap();
-    stream.time(group, "datasketches t-digest(100)", digest, |digest, batch| {
-        for value in reals(batch) {
-            digest.update(value);
-        }
-        digest.quantile(Q)
-    });
+    stream.time(
+        group,
+        "datasketches t-digest(100)",
+        digest,
+        |digest, batch| {
+            for value in reals(batch) {
+                digest.update(value);
+            }
+            digest.quantile(Q)
+        },
+    );
     let sketch = DDSketch::new(Config::defaults());
     stream.time(group, "sketches-ddsketch(1 %)", sketch, |sketch, batch| {
         for value in reals(batch) {

@@ -64,11 +64,15 @@ fn kernels(c: &mut Criterion) {
     group.bench_function("bare sum", |b| {
         b.iter(|| black_box(scores).iter().sum::<f64>());
     });
-    group.bench_function("check_scores", |b| b.iter(|| check_scores(black_box(scores))));
+    group.bench_function("check_scores", |b| {
+        b.iter(|| check_scores(black_box(scores)))
+    });
     group.bench_function("group_accuracy", |b| {
         b.iter(|| {
             let groups = black_box(scores).chunks_exact(K);
-            groups.map(|group| group_accuracy(group, 1.0)).fold(0.0, f64::max)
+            groups
+                .map(|group| group_accuracy(group, 1.0))
+                .fold(0.0, f64::max)
         });
     });
     group.finish();

@@ -205,7 +205,7 @@ def main() -> None:
         "--docs", action="store_true", help="all of it, into docs/toggle.json and docs/guide.md"
     )
     parser.add_argument("--memory", action="store_true", help="of a million keys, too")
-    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=150)
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # about the steps: `shape` stays at one
     report: dict[str, Any] = {"machine": machine()}

@@ -35,7 +35,11 @@ fn bits(number: u64) -> u32 {
 pub(super) fn grow<T>(entries: &mut Vec<T>) {
     let len = entries.len();
     if len == entries.capacity() {
-        let more = if len == 0 { 3 } else { (len / 8).max(2) & !1 };
+        let more = if len == 0 {
+            3
+        } else {
+            (len / 8).next_multiple_of(2).max(2)
+        };
         entries.reserve_exact(more);
     }
 }
