@@ -28,7 +28,7 @@ SOURCES := Cargo.toml Cargo.lock README.md LICENSE $(shell find src python -not 
 # Python that is type-checked; a folder that does not exist yet is left out.
 TYPED := $(wildcard python examples benches/python tools)
 
-.PHONY: help demo test test-rust test-python test-frameworks $(FRAMEWORKS:%=test-%) fuzz fuzz-corpus lint bench accuracy dist fmt clean
+.PHONY: help demo test test-rust test-python test-frameworks $(FRAMEWORKS:%=test-%) fuzz fuzz-corpus lint bench instructions accuracy dist fmt clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,9 +82,15 @@ lint: $(VENV)/.wheel ## rustfmt, clippy, rustdoc, ruff, mypy, stubtest
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/python -I -m mypy.stubtest toggle_rs._core
 
-bench: $(VENV)/.wheel $(VENV)/.peers ## Criterion benchmarks, then whole calls from Python
+bench: $(VENV)/.wheel $(VENV)/.peers ## Every benchmark, beside its peers; tables and a plot go into docs/
 	cargo bench --locked
-	for script in benches/python/bench_*.py; do $(BIN)/python "$$script"; done
+	$(BIN)/python benches/python/rust_report.py
+	for script in tracker estimators toggle; do $(BIN)/python benches/python/bench_$$script.py --docs; done
+	$(BIN)/python benches/python/bench_snapshots.py
+	$(BIN)/python benches/python/plot.py
+
+instructions: $(VENV)/.tools ## Count the instructions of fixed work; more than before fails. Needs valgrind
+	$(BIN)/python tools/instructions.py
 
 accuracy: $(VENV)/.wheel $(VENV)/.peers ## Errors of each estimator and of its peers, into docs/; ROLLOUTS="FILES" adds your lengths
 	$(BIN)/python benches/python/accuracy.py --docs docs $(ROLLOUTS)

@@ -6,6 +6,7 @@
 mod common;
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use common::{BATCH, LONGEST, reals, streams};
 use criterion::measurement::WallTime;
@@ -170,5 +171,16 @@ fn small_batches(c: &mut Criterion) {
     update_and_ask(c, 128);
 }
 
-criterion_group!(benches, large_batches, small_batches);
+/// Shorter than usual: they are many, and differ by far more than the noise.
+fn short() -> Criterion {
+    let criterion = Criterion::default().sample_size(20);
+    let criterion = criterion.warm_up_time(Duration::from_millis(500));
+    criterion.measurement_time(Duration::from_secs(1))
+}
+
+criterion_group! {
+    name = benches;
+    config = short();
+    targets = large_batches, small_batches
+}
 criterion_main!(benches);

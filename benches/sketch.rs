@@ -8,14 +8,14 @@ use common::{BATCH, BATCHES, reals};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use toggle_rs::quantile::{GkQuantile, Merge, P2Quantile, Quantile, Rank};
 
-const VALUES: u32 = (BATCH * BATCHES) as u32;
+const VALUES: u64 = (BATCH * BATCHES) as u64;
 
 /// Those of lengths, and rising numbers.
 fn streams() -> Vec<(&'static str, Vec<f64>)> {
     let lengths = common::streams();
     let named = lengths.iter().map(|(name, values)| (*name, reals(values)));
     named
-        .chain([("sorted", (0..VALUES).map(f64::from).collect())])
+        .chain([("sorted", reals(&(0..VALUES).collect::<Vec<_>>()))])
         .collect()
 }
 
@@ -23,7 +23,7 @@ fn streams() -> Vec<(&'static str, Vec<f64>)> {
 fn update(c: &mut Criterion) {
     for (name, values) in streams() {
         let mut group = c.benchmark_group(format!("update/{name}"));
-        group.throughput(Throughput::Elements(u64::from(VALUES)));
+        group.throughput(Throughput::Elements(VALUES));
         group.bench_function("sum alone", |b| {
             b.iter(|| black_box(&values).iter().sum::<f64>());
         });

@@ -1,6 +1,6 @@
 """Nanoseconds a value of batched updates: our estimators beside those of other packages.
 
-    python benches/python/bench_estimators.py [--docs FOLDER] [--json PATH] [--rounds N]
+    python benches/python/bench_estimators.py [--docs] [--rounds N]
 
 All take turns in each round, with blocks of 4,096 lengths in the form that each
 takes fastest, made beforehand. Each round feeds the stream to an empty estimator
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,8 +26,9 @@ import numpy.typing as npt
 from river import stats
 
 from contenders import OURS, PEERS, WINDOW, Contender, gk, kll, listed, one_by_one
-from docs import fill, table
+from docs import fill
 from errors import in_sample
+from estimators_report import DISTRIBUTIONS, tables
 from machine import machine
 from streams import STREAMS, Lengths, lognormal
 
@@ -38,7 +40,11 @@ SEEDS = 60
 """Streams over which errors are averaged."""
 COINS = 4
 """Times that what flips coins gets each stream."""
-DISTRIBUTIONS = ("lognormal", "capped", "constant")
+STEPS = 8
+"""Blocks of which the steps are made."""
+SMALL = 128
+"""A training step of one dataset: so many lengths, then a question."""
+DOCS = Path(__file__).parents[2] / "docs"
 PEER_PACKAGES = ("crick", "datasketches", "ddsketch", "fastdigest", "river")
 
 
@@ -189,55 +195,50 @@ def bench_speed(rounds: int) -> dict[str, dict[str, Speed]]:
     return result
 
 
-def speed_table(speed: dict[str, dict[str, Speed]]) -> str:
-    """Rows of estimators, columns of distributions: nanoseconds, and how many times ours."""
-
-    def cells(entry: Entry) -> list[str]:
-        result = []
-        for distribution in DISTRIBUTIONS:
-            own = speed[distribution][entry.contender.name].filled
-            result.append(f"{own:.1f}" if own < 100 else f"{own:,.0f}")
-            ours = entry.beside and speed[distribution][entry.beside].filled
-            result.append(f"{own / ours:.1f}" if ours else "")
-        return result
-
-    columns = [cell for name in DISTRIBUTIONS for cell in (name, "times ours")]
-    return table(
-        ["ns a value", "beside", *columns],
-        ([entry.contender.name, entry.beside or "", *cells(entry)] for entry in entries()),
-    )
+def bench_steps(rounds: int) -> dict[str, dict[str, float]]:
+    """Microseconds to record 128 lengths and ask for the quantile, by distribution."""
+    result: dict[str, dict[str, float]] = {}
+    contenders = [*OURS, *PEERS]
+    for distribution in DISTRIBUTIONS:
+        blocks = np.split(np.concatenate(blocks_of(distribution)[:STEPS]), STEPS * BLOCK // SMALL)
+        best: dict[str, Nanoseconds] = {}
+        for _, contender in product(range(rounds), contenders):
+            sketch, times = contender.make(Q), []
+            for block in map(contender.form, blocks):
+                start = time.perf_counter()
+                contender.feed(sketch, block)
+                contender.ask(sketch, Q)
+                times.append(time.perf_counter() - start)
+            best[contender.name] = np.minimum(times, best.get(contender.name, np.inf))
+        result[distribution] = {name: float(t.mean() * 1e6) for name, t in best.items()}
+        print(f"\n{SMALL} lengths and a question, {distribution}")
+        for name, took in result[distribution].items():
+            print(f"{name:<28} {took:8.2f} us", flush=True)
+    return result
 
 
 def main() -> None:
     """Runs all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", type=Path, help="where estimators.md is")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--docs", action="store_true", help="into docs/speed.json and its page")
     parser.add_argument("--rounds", type=int, default=20)
     options = parser.parse_args()
-    where = machine(*PEER_PACKAGES)
-    print(", ".join(f"{key} {value}" for key, value in where.items()))
+    report: dict[str, Any] = {"machine": machine(*PEER_PACKAGES)}
+    print(", ".join(f"{key} {value}" for key, value in report["machine"].items()))
     before = os.getloadavg()[0]
-    speed = bench_speed(options.rounds)
+    report["beside"] = {entry.contender.name: entry.beside for entry in entries()}
+    report["ns a value"] = {
+        distribution: {name: figures._asdict() for name, figures in names.items()}
+        for distribution, names in bench_speed(options.rounds).items()
+    }
+    report["a step"] = bench_steps(options.rounds)
     print("\nAt equal rank error, lognormal")
-    equal = bench_equal_error(options.rounds)
-    load = f"load average {before:.1f} at the start, {os.getloadavg()[0]:.1f} at the end"
-    print(load)
-    if options.json:
-        rows = {
-            distribution: {name: figures._asdict() for name, figures in names.items()}
-            for distribution, names in speed.items()
-        }
-        report = {"machine": where, "load": load, "ns a value": rows, "equal error": equal}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    report["equal error"] = bench_equal_error(options.rounds)
+    report["load"] = f"load average {before:.1f} at the start, {os.getloadavg()[0]:.1f} at the end"
+    print(report["load"])
     if options.docs:
-        cells = ([r["estimator"], f"{r['rank error']:.3%}", f"{r['ns']:.1f}"] for r in equal)
-        texts = {
-            "speed": speed_table(speed),
-            "equal error": table(["", "rank error", "ns a value"], cells),
-            "speed machine": ", ".join([*(f"{k} {v}" for k, v in where.items()), load]),
-        }
-        fill(options.docs / "estimators.md", texts)
+        (DOCS / "speed.json").write_text(json.dumps(report, indent=1) + "\n")
+        fill(DOCS / "estimators.md", tables(report))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The figures of `bench_tracker.py` as the tables of README.md."""
+"""The figures of `bench_tracker.py` as the tables of README.md and docs/performance.md."""
 
 from __future__ import annotations
 
@@ -29,14 +29,13 @@ def duration(seconds: float | None) -> str:
     return f"{number:.{0 if number >= 100 else 1 if number >= 10 else 2}f} {name}"
 
 
-def tables(report: dict[str, Any]) -> dict[str, str]:
+def readme_tables(report: dict[str, Any]) -> dict[str, str]:
     """Each table of README.md by the name of its place."""
     seconds = {
         (row["samples"], row["names"]): row["seconds"]
         for row in report["steps"]
         if row["datasets"] == DATASETS
     }
-    where = report["machine"]
     return {
         "a step": table(
             ["", *SHOWN],
@@ -45,21 +44,67 @@ def tables(report: dict[str, Any]) -> dict[str, str]:
                 for case, text in STEPS.items()
             ],
         ),
-        "history": table(
-            ["", "samples in the step", "lengths seen before", "a step"],
-            [
-                [
-                    row["name"],
-                    f"{row['samples']:,}",
-                    f"{row['history']:,}",
-                    duration(row["seconds"]),
-                ]
-                for row in report["history"]
-            ],
-        ),
+        "history": history(report),
         "update": table(
             ["", "a value"],
             [[f"`{name}`", f"{ns:.2f} ns"] for name, ns in report["update"].items()],
         ),
-        "machine": "{cpu}, Python {python}, NumPy {numpy}, {date}".format(**where),
+        "machine": where(report),
     }
+
+
+def page_tables(report: dict[str, Any]) -> dict[str, str]:
+    """Each table of docs/performance.md by the name of its place."""
+    steps = table(
+        ["samples", "datasets", "names", "toggle-rs", "NumPy histogram", "times", "NumPy blocks"],
+        [
+            [
+                f"{row['samples']:,}",
+                f"{row['datasets']:,}",
+                row["names"],
+                *(
+                    [
+                        duration(ours),
+                        duration(histogram),
+                        f"{histogram / ours:.0f}",
+                        duration(blocks),
+                    ]
+                    if histogram
+                    else [duration(ours), "", "", ""]
+                ),
+            ]
+            for row in report["steps"]
+            for ours, histogram, blocks in [
+                [
+                    row["seconds"].get(name)
+                    for name in ("toggle-rs", "NumPy histogram", "NumPy blocks")
+                ]
+            ]
+        ],
+    )
+    others = table(
+        ["datasets that are not in the step", "a step of 4,096 samples"],
+        [[f"{row['others']:,}", duration(row["seconds"])] for row in report["others"]],
+    )
+    return {
+        "steps": steps,
+        "history": history(report),
+        "others": others,
+        "machine": where(report),
+    }
+
+
+def history(report: dict[str, Any]) -> str:
+    """A step after short and long runs."""
+    return table(
+        ["", "samples in the step", "lengths seen before", "a step"],
+        [
+            [row["name"], f"{row['samples']:,}", f"{row['history']:,}", duration(row["seconds"])]
+            for row in report["history"]
+        ],
+    )
+
+
+def where(report: dict[str, Any]) -> str:
+    """Machine and date."""
+    return "{cpu}, Python {python}, NumPy {numpy}, {date}".format(**report["machine"])

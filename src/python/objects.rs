@@ -129,6 +129,9 @@ fn scan<E>(
     runs: &mut Vec<Run>,
     address: impl Fn(usize) -> *mut ffi::PyObject,
 ) -> Result<(), E> {
+    if samples.is_empty() {
+        return Ok(());
+    }
     // The sequence keeps its objects alive, so within this call one address
     // is one object; the responses to a prompt usually share it. A table of
     // cache lines, with room for half the samples.
@@ -136,10 +139,15 @@ fn scan<E>(
     let mut lines = vec![[0_u64; 8]; 1 << bits];
     let first = runs.len();
     let mut at = samples.start;
+    let mut following = address(at);
     while at < samples.end {
-        let object = address(at);
+        let object = following;
         let mut next = at + 1;
-        while next < samples.end && address(next) == object {
+        while next < samples.end {
+            following = address(next);
+            if following != object {
+                break;
+            }
             next += 1;
         }
         // The upper bits of a product with the golden ratio: addresses are

@@ -84,6 +84,10 @@ pub(super) enum Question<'py> {
 impl<'py> Question<'py> {
     pub fn new(argument: &'static str, question: &Bound<'py, PyAny>) -> PyResult<Self> {
         const EXPECTED: &str = "a number or an array of numbers";
+        // By far the usual case; to look for what it has not takes longest.
+        if question.is_exact_instance_of::<PyFloat>() {
+            return Ok(Self::One(question.extract()?));
+        }
         let has_shape = match question.getattr("shape") {
             Ok(shape) => shape.len()? > 0,
             Err(_) => question.hasattr("__len__")?,
