@@ -70,7 +70,7 @@ impl History {
                     let weight = super::decay::weight(now - step, decay.half_life());
                     values.iter().map(move |&value| (value, weight))
                 });
-                super::decay::inverted_cdf(weighted.collect(), q)
+                super::decay::Cdf::new(weighted.collect()).quantile(q)
             }
             Estimator::P2(_) if reals.len() > 5 && q > 0.0 && q < 1.0 => {
                 Some(super::p2::paper(q, &reals).0[2])
