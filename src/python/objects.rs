@@ -11,6 +11,33 @@ use super::arrays::{Array, address_at, object_at};
 use super::errors::wrong_type;
 use crate::keys::{Run, push_run};
 
+/// Runs `$body` with `$address` bound to what tells where the object at an index
+/// lies; null for none. One body for each kind of sequence: which it is would
+/// else be asked for each sample.
+macro_rules! addresses {
+    ($objects:expr, $address:ident => $body:expr) => {
+        match $objects {
+            Objects::List(list) => {
+                // SAFETY: the sequence is alive, the GIL is held, and the index is
+                // checked.
+                let $address =
+                    |index| unsafe { ffi::PyList_GetItem(list.as_ptr(), index as isize) };
+                $body
+            }
+            Objects::Tuple(tuple) => {
+                // SAFETY: as above.
+                let $address =
+                    |index| unsafe { ffi::PyTuple_GetItem(tuple.as_ptr(), index as isize) };
+                $body
+            }
+            Objects::Array(array) => {
+                let $address = |index| address_at(array, index);
+                $body
+            }
+        }
+    };
+}
+
 pub(super) enum Objects<'py> {
     List(Bound<'py, PyList>),
     Tuple(Bound<'py, PyTuple>),
@@ -74,19 +101,7 @@ impl<'py> Objects<'py> {
             let object = unsafe { Borrowed::from_ptr_or_opt(self.py(), address) };
             number(sample, &object.unwrap_or(none.as_borrowed()))
         };
-        // One loop for each kind: which it is would else be asked for each sample.
-        match self {
-            // SAFETY: the sequence is alive, the GIL is held, and the index is
-            // checked.
-            Self::List(list) => scan(samples, number, runs, |index| unsafe {
-                ffi::PyList_GetItem(list.as_ptr(), index as isize)
-            }),
-            // SAFETY: as above.
-            Self::Tuple(tuple) => scan(samples, number, runs, |index| unsafe {
-                ffi::PyTuple_GetItem(tuple.as_ptr(), index as isize)
-            }),
-            Self::Array(array) => scan(samples, number, runs, |index| address_at(array, index)),
-        }
+        addresses!(self, address => scan(samples, number, runs, address))
     }
 
     fn py(&self) -> Python<'py> {
@@ -101,23 +116,23 @@ impl<'py> Objects<'py> {
     /// and of at most 64 bits; else `None`.
     #[allow(
         unsafe_code,
-        reason = "no safe way tells a plain int from what runs Python code"
+        clippy::cast_possible_wrap,
+        reason = "no safe way tells a plain int from what runs Python code; an index of a sequence"
     )]
     pub fn plain_integers(&self) -> Option<Vec<u64>> {
-        let integer = |sample| {
-            let object = self.get(sample).ok()?;
+        let integer = |object: *mut ffi::PyObject| {
             let mut overflow = 0;
             // SAFETY: the sequence keeps the object alive; reading a plain int
             // runs no Python code that could change the sequence.
             let number = unsafe {
-                if ffi::PyLong_CheckExact(object.as_ptr()) == 0 {
+                if object.is_null() || ffi::PyLong_CheckExact(object) == 0 {
                     return None;
                 }
-                ffi::PyLong_AsLongLongAndOverflow(object.as_ptr(), &raw mut overflow)
+                ffi::PyLong_AsLongLongAndOverflow(object, &raw mut overflow)
             };
             (overflow == 0).then_some(number.cast_unsigned())
         };
-        (0..self.len()).map(integer).collect()
+        addresses!(self, address => (0..self.len()).map(|i| integer(address(i))).collect())
     }
 }
 

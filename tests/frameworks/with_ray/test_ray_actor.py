@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from ray.exceptions import RayActorError
 
 from ray_actor import ToggleActor
 from toggle_rs import Toggle
+
+# Its workers would import this module by its name, and verl has installed a package `tests`.
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 GROUPS = 6
 STEPS = 8
