@@ -28,7 +28,7 @@ SOURCES := Cargo.toml Cargo.lock README.md LICENSE $(shell find src python -not 
 # Python that is type-checked; a folder that does not exist yet is left out.
 TYPED := $(wildcard python examples benches/python tools)
 
-.PHONY: help demo test test-rust test-python test-frameworks $(FRAMEWORKS:%=test-%) fuzz fuzz-corpus lint bench instructions accuracy dist fmt clean
+.PHONY: help demo test test-rust test-python test-frameworks $(FRAMEWORKS:%=test-%) fuzz fuzz-corpus lint lint-workflows deny docs bench instructions accuracy dist fmt clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,7 +69,7 @@ fuzz-corpus: ## Run the fuzz targets once on the inputs that are kept; needs no 
 	cargo build --locked --manifest-path fuzz/Cargo.toml
 	for target in $(FUZZ_TARGETS); do fuzz/target/debug/$$target fuzz/corpus/$$target; done
 
-lint: $(VENV)/.wheel ## rustfmt, clippy, rustdoc, ruff, mypy, stubtest
+lint: $(VENV)/.wheel lint-workflows ## rustfmt, clippy, rustdoc, ruff, mypy, stubtest, zizmor
 	cargo fmt --check
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --locked --manifest-path fuzz/Cargo.toml -- -D warnings
@@ -81,6 +81,18 @@ lint: $(VENV)/.wheel ## rustfmt, clippy, rustdoc, ruff, mypy, stubtest
 	$(BIN)/ruff format --check
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/python -I -m mypy.stubtest toggle_rs._core
+
+# actionlint has no package that brings its binary along: it runs where it is installed.
+lint-workflows: $(VENV)/.tools
+	$(BIN)/zizmor --quiet --no-progress --offline --persona pedantic .github
+	if command -v actionlint > /dev/null; then actionlint; else echo "actionlint is not installed: left out"; fi
+
+deny: ## Licences, sources and versions of the crates that it depends on; ADVISORIES=advisories asks for known faults, too
+	command -v cargo-deny > /dev/null || cargo install --locked cargo-deny
+	cargo deny --locked --all-features check bans licenses sources $(ADVISORIES)
+
+docs: $(VENV)/.wheel $(VENV)/.docs ## The documentation, into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -I -m mkdocs build --quiet
 
 bench: $(VENV)/.wheel $(VENV)/.peers ## Every benchmark, beside its peers; tables and a plot go into docs/
 	cargo bench --locked
@@ -95,13 +107,14 @@ instructions: $(VENV)/.tools ## Count the instructions of fixed work; more than 
 accuracy: $(VENV)/.wheel $(VENV)/.peers ## Errors of each estimator and of its peers, into docs/; ROLLOUTS="FILES" adds your lengths
 	$(BIN)/python benches/python/accuracy.py --docs docs $(ROLLOUTS)
 
-dist: $(VENV)/.wheel ## Wheel and sdist in dist/, each tried in an empty environment
+dist: $(VENV)/.wheel ## Wheel and sdist in dist/, each tried in an empty environment; the crate builds from its package
 	rm -rf dist && mkdir dist
 	cp $(WHEELS)/*.whl dist/
 	$(BIN)/maturin sdist --out dist
 	$(BIN)/python tools/check_dist.py dist/*
 	$(call try_alone,dist/*.whl)
 	$(call try_alone,dist/*.tar.gz)
+	cargo package --quiet --locked --allow-dirty
 
 fmt: $(VENV)/.tools ## Format Rust and Python
 	cargo fmt
@@ -112,7 +125,7 @@ fmt: $(VENV)/.tools ## Format Rust and Python
 clean: ## Remove all that was made
 	cargo clean
 	cargo clean --manifest-path fuzz/Cargo.toml
-	rm -rf $(VENV) $(FRAMEWORKS:%=$(VENV)-%) dist demo-out .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(FRAMEWORKS:%=$(VENV)-%) dist demo-out site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Installs $(1) into an environment of its own and uses it from an empty folder.
 define try_alone
@@ -127,6 +140,10 @@ $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP_INSTALL) --upgrade "pip>=25.1"
 	$(BIN)/python $(PIP_INSTALL) --group dev
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.tools
+	$(BIN)/python $(PIP_INSTALL) --group docs
 	touch $@
 
 $(VENV)/.peers: $(VENV)/.tools

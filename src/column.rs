@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use crate::error::Result;
-use crate::quantile::MAX_LENGTH;
+
+/// Lengths up to 2^53: every one of them is exact as an `f64`.
+pub const MAX_LENGTH: u64 = 1 << 53;
 
 /// Samples that are looked at in one go: large enough to be fast, small
 /// enough that a batch of any size needs little memory beside it.

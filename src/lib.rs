@@ -54,6 +54,10 @@
 //! # Ok::<(), toggle_rs::Error>(())
 //! ```
 
+// First, for its list of estimators.
+#[macro_use]
+pub mod quantile;
+
 mod budget;
 mod choice;
 pub mod column;
@@ -63,7 +67,6 @@ pub mod keys;
 mod present;
 #[cfg(feature = "python")]
 mod python;
-pub mod quantile;
 pub mod schedule;
 pub mod shaping;
 pub mod snapshot;

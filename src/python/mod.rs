@@ -7,6 +7,7 @@
 
 mod arrays;
 mod batch;
+mod calls;
 mod convert;
 mod errors;
 mod groups;
@@ -31,8 +32,6 @@ mod _core {
     #[pymodule_export]
     use super::errors::CheckpointError;
     #[pymodule_export]
-    use super::quantiles::{DecayQuantile, ExactQuantile, GKQuantile, P2Quantile, WindowQuantile};
-    #[pymodule_export]
     use super::shaped::Shaped;
     #[pymodule_export]
     use super::toggle::Toggle;
@@ -48,6 +47,8 @@ mod _core {
         // The first borrow of an array looks up NumPy's part in it; that is not
         // to happen under a lock.
         drop(numpy::PyArray1::<f64>::zeros(module.py(), 1, false).readwrite());
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        super::quantiles::add_to(module)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.index()?.sort()
     }
 }

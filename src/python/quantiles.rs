@@ -10,17 +10,17 @@ use super::errors::wrong_type;
 use super::numbers::{self, Given};
 use super::state::{self, Reduced, Stateful};
 use super::values::{Floats, Integers, Question};
-use crate::quantile::{self as core, Estimator, Merge, Quantile, Rank};
+use crate::quantile::{self as core, Estimator, LengthEstimator, Quantile, Rank};
 use crate::{Error, Result};
 
 /// Defines a Python class over an estimator. `$values` reads the argument of
-/// `update`; `$merge` and `$rank` say what these two do.
+/// `update`; `$rank` says what `rank` does.
 macro_rules! quantile_class {
     (
         $(#[$doc:meta])*
         $class:ident($name:literal) over $core:ty, values: $values:ident,
         new($($argument:ident),*) $new:block,
-        rank: $rank:expr, merge: $merge:expr,
+        rank: $rank:expr,
         repr: |$own:ident| $repr:expr,
         $($extra:tt)*
     ) => {
@@ -30,7 +30,6 @@ macro_rules! quantile_class {
 
         impl $class {
             /// An object of its own that holds the same.
-            #[allow(dead_code, reason = "not every kind is handed out")]
             fn object<'py>(py: Python<'py>, core: &$core) -> PyResult<Bound<'py, PyAny>> {
                 Ok(Bound::new(py, Self(Mutex::new(core.clone())))?.into_any())
             }
@@ -82,7 +81,7 @@ macro_rules! quantile_class {
 
             /// Take in what `other` has seen.
             fn merge(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
-                state::merge(self, other, $merge)
+                state::merge(self, other, LengthEstimator::merge_lengths)
             }
 
             /// The whole state; equal objects have equal bytes.
@@ -158,7 +157,7 @@ quantile_class! {
     ///     25.0
     ExactQuantile("ExactQuantile") over core::ExactQuantile, values: Integers,
     new() { Ok(core::ExactQuantile::new()) },
-    rank: |own, value| own.rank(value), merge: Merge::merge,
+    rank: |own, value| own.rank(value),
     repr: |own| format!("ExactQuantile(count={})", own.count()),
 }
 
@@ -173,7 +172,6 @@ quantile_class! {
         estimator: "P2Quantile",
         reason: "five markers follow one quantile, they know no other rank",
     }),
-    merge: |_, _| Err(core::P2_MERGE),
     repr: |own| format!("P2Quantile(q={:?}, count={})", own.q(), own.count()),
 
     /// The quantile that it follows.
@@ -186,9 +184,9 @@ quantile_class! {
 quantile_class! {
     /// The summary of Greenwald and Khanna (2001): every rank within `epsilon` times the
     /// number of values, whatever the stream.
-    GKQuantile("GKQuantile") over core::GkQuantile, values: Floats,
+    GkQuantile("GKQuantile") over core::GkQuantile, values: Floats,
     new(epsilon) { core::GkQuantile::new(numbers::real("epsilon", epsilon)?) },
-    rank: |own, value| own.rank(value), merge: Merge::merge,
+    rank: |own, value| own.rank(value),
     repr: |own| format!("GKQuantile(epsilon={:?}, count={})", own.epsilon(), own.count()),
 
     /// Bound on the rank error, as a fraction of the number of values.
@@ -208,7 +206,7 @@ quantile_class! {
     /// Exactly the last `window` lengths: `numpy.percentile` of that slice, bit for bit.
     WindowQuantile("WindowQuantile") over core::WindowQuantile, values: Integers,
     new(window) { core::WindowQuantile::new(numbers::size("window", window)?) },
-    rank: |own, value| own.rank(value), merge: |_, _| Err(core::WINDOW_MERGE),
+    rank: |own, value| own.rank(value),
     repr: |own| format!("WindowQuantile(window={}, count={})", own.window(), own.count()),
 
     /// Number of values that it holds at most.
@@ -226,7 +224,7 @@ quantile_class! {
     /// weights). A tick is a training step; `Toggle` ticks as its steps advance.
     DecayQuantile("DecayQuantile") over core::DecayQuantile, values: Integers,
     new(half_life) { core::DecayQuantile::new(numbers::real("half_life", half_life)?) },
-    rank: |own, value| own.rank(value), merge: Merge::merge,
+    rank: |own, value| own.rank(value),
     repr: |own| format!("DecayQuantile(half_life={:?}, count={})", own.half_life(), own.count()),
 
     /// Let `steps` ticks pass.
@@ -249,6 +247,14 @@ quantile_class! {
     }
 }
 
+macro_rules! cast_any {
+    (($object:expr) $($doc:literal $variant:ident $hold:ident $class:ident $name:literal $number:literal;)*) => {
+        $(if let Ok(pattern) = $object.cast::<$class>() {
+            return Ok(pattern.get().lock($object.py()).clone().into());
+        })*
+    };
+}
+
 /// The argument `estimator`: a name, or an empty object taken as a pattern.
 pub(super) fn pattern(estimator: &Given<'_>, percentile: f64) -> PyResult<Estimator> {
     let Some(object) = &estimator.0 else {
@@ -257,23 +263,17 @@ pub(super) fn pattern(estimator: &Given<'_>, percentile: f64) -> PyResult<Estima
     if let Ok(name) = object.cast::<PyString>() {
         return Ok(Estimator::by_name(&name.to_string_lossy(), percentile)?);
     }
-    if let Ok(exact) = object.cast::<ExactQuantile>() {
-        return Ok(Estimator::Exact(exact.get().lock(object.py()).clone()));
-    }
-    if let Ok(p2) = object.cast::<P2Quantile>() {
-        return Ok(p2.get().lock(object.py()).clone().into());
-    }
-    if let Ok(gk) = object.cast::<GKQuantile>() {
-        return Ok(gk.get().lock(object.py()).clone().into());
-    }
-    if let Ok(window) = object.cast::<WindowQuantile>() {
-        return Ok(window.get().lock(object.py()).clone().into());
-    }
-    if let Ok(decay) = object.cast::<DecayQuantile>() {
-        return Ok(decay.get().lock(object.py()).clone().into());
-    }
+    estimators!(cast_any(object));
     let expected = "\"exact\", \"p2\", \"gk\" or an empty estimator";
     Err(wrong_type("estimator", None, object, expected))
+}
+
+macro_rules! object_of {
+    (($py:expr, $pattern:expr) $($doc:literal $variant:ident $hold:ident $class:ident $name:literal $number:literal;)*) => {
+        match $pattern {
+            $(Estimator::$variant(pattern) => $class::object($py, pattern),)*
+        }
+    };
 }
 
 /// What to pass as `estimator` to get this pattern again.
@@ -281,11 +281,20 @@ pub(super) fn pattern_object<'py>(
     py: Python<'py>,
     pattern: &Estimator,
 ) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match pattern {
-        Estimator::Exact(_) => PyString::new(py, "exact").into_any(),
-        Estimator::P2(p2) => P2Quantile::object(py, p2)?,
-        Estimator::Gk(gk) => GKQuantile::object(py, gk)?,
-        Estimator::Window(window) => WindowQuantile::object(py, window)?,
-        Estimator::Decay(decay) => DecayQuantile::object(py, decay)?,
-    })
+    if let Estimator::Exact(_) = pattern {
+        return Ok(PyString::new(py, "exact").into_any());
+    }
+    estimators!(object_of(py, pattern))
+}
+
+macro_rules! add_classes {
+    (($module:expr) $($doc:literal $variant:ident $hold:ident $class:ident $name:literal $number:literal;)*) => {
+        $($module.add_class::<$class>()?;)*
+    };
+}
+
+/// Adds the classes of this file to the module.
+pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    estimators!(add_classes(module));
+    Ok(())
 }

@@ -1,28 +1,21 @@
-//! The Python class `Toggle`, and what it gives back.
+//! The Python class `Toggle`.
 
-use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
-use super::arrays::{Array, Scores, with_scores};
-use super::batch::correct_mask;
-use super::convert::Like;
-use super::groups::groups_of;
-use super::keys::{PyKeys, Refusal, key_dict, with_key};
-use super::lengths::LengthArgument;
+use super::calls::{Observe, Shape};
+use super::keys::{key_dict, with_key};
 use super::numbers::{self, Given};
-use super::options::option;
+use super::options::{option, settings_dict};
 use super::quantiles;
-use super::shaped::{Shaped, Untyped};
+use super::shaped::Shaped;
 use super::state::{self, Base, Reduced, Stateful};
 use crate::Result;
-use crate::choice::Choice;
-use crate::toggle::{Batch, Settings, Toggle as Core};
+use crate::toggle::{Settings, Toggle as Core};
 
 /// Toggle reward shaping (Kimi K2.5 technical report, arXiv 2602.02276, its section on
 /// token-efficient RL):
@@ -209,26 +202,15 @@ impl Toggle {
         max_score: Given<'_>,
         step: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let step = step.map(|step| numbers::count("step", step)).transpose()?;
-        let scores = scores
-            .map(|scores| Array::new("scores", scores))
-            .transpose()?;
-        let correct = correct_mask(correct, scores.as_ref(), &max_score)?;
-        let datasets = &PyKeys::new("datasets", datasets)?;
-        let lengths = &LengthArgument::new("lengths", lengths)?;
-        let observe = |toggle: &mut Core| {
-            let lengths = &lengths.view()?;
-            toggle.observe(
-                &Batch {
-                    datasets,
-                    lengths,
-                    correct: &correct,
-                },
-                step,
-            )
+        let call = Observe {
+            datasets,
+            lengths,
+            scores,
+            correct,
+            max_score,
+            step,
         };
-        let observed = observe(&mut self.lock(py));
-        observed.map_err(|refusal| refusal.explain(datasets))
+        call.run(self, py)
     }
 
     #[pyo3(
@@ -276,16 +258,17 @@ impl Toggle {
         correct: Option<&Bound<'py, PyAny>>,
         max_score: Given<'py>,
     ) -> PyResult<Shaped> {
-        let call = Call {
+        let call = Shape {
             observe: false,
             step,
+            scores,
             lengths,
             datasets,
             groups,
             correct,
             max_score,
         };
-        self.call(&call, scores)
+        call.run(self, step.py())
     }
 
     #[pyo3(
@@ -302,16 +285,7 @@ impl Toggle {
     /// `shape` with what was observed before `step`, then `observe` the batch at `step`.
     ///
     /// Args:
-    ///     step: The training step, from 0; not before the last observed one.
-    ///     scores: Score of each response: float64, float32, an integer dtype or bool, shape (N,);
-    ///         a torch CPU tensor comes back as one.
-    ///     lengths: Generated tokens of each response: integers in 0..2**53, shape (N,).
-    ///     datasets: Dataset key of each sample, N of them: a str, or a list or tuple of str.
-    ///     groups: The group size K where the samples of a prompt are consecutive, or the group id
-    ///         of each sample, int or str, in any order and of any number.
-    ///     correct: Whether each response is correct: bool, shape (N,). Without it those with
-    ///         `score >= max_score` are.
-    ///     max_score: A finite number > 0, or one per sample.
+    ///     step, scores, lengths, datasets, groups, correct, max_score: As in `shape`.
     ///
     /// Returns:
     ///     As `shape`.
@@ -328,16 +302,17 @@ impl Toggle {
         correct: Option<&Bound<'py, PyAny>>,
         max_score: Given<'py>,
     ) -> PyResult<Shaped> {
-        let call = Call {
+        let call = Shape {
             observe: true,
             step,
+            scores,
             lengths,
             datasets,
             groups,
             correct,
             max_score,
         };
-        self.call(&call, scores)
+        call.run(self, step.py())
     }
 
     /// Whether `step` is a length-penalty step.
@@ -377,20 +352,7 @@ impl Toggle {
     #[getter]
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let settings = self.lock(py).settings();
-        let dict = PyDict::new(py);
-        dict.set_item("m", settings.m)?;
-        dict.set_item("lambda_", settings.lambda)?;
-        dict.set_item("percentile", settings.percentile)?;
-        dict.set_item("warmup_steps", settings.warmup_steps)?;
-        dict.set_item(
-            "estimator",
-            quantiles::pattern_object(py, &settings.estimator)?,
-        )?;
-        dict.set_item("start_phase", settings.start_phase.name())?;
-        dict.set_item("freeze", settings.freeze.name())?;
-        dict.set_item("min_samples", settings.min_samples)?;
-        dict.set_item("penalty", settings.penalty.name())?;
-        Ok(dict)
+        settings_dict(py, &settings)
     }
 
     /// The whole state, settings included; equal objects have equal bytes.
@@ -487,54 +449,5 @@ impl Toggle {
             "Toggle({})",
             arguments.collect::<PyResult<Vec<_>>>()?.join(", ")
         ))
-    }
-}
-
-/// The arguments of `shape` and `apply` but for the scores.
-struct Call<'a, 'py> {
-    observe: bool,
-    step: &'a Bound<'py, PyAny>,
-    lengths: &'a Bound<'py, PyAny>,
-    datasets: &'a Bound<'py, PyAny>,
-    groups: &'a Bound<'py, PyAny>,
-    correct: Option<&'a Bound<'py, PyAny>>,
-    max_score: Given<'py>,
-}
-
-impl Toggle {
-    fn call<'py>(&self, call: &Call<'_, 'py>, scores: &Bound<'py, PyAny>) -> PyResult<Shaped> {
-        let py = scores.py();
-        let step = numbers::count("step", call.step)?;
-        let array = Array::new("scores", scores)?;
-        let correct = correct_mask(call.correct, Some(&array), &call.max_score)?;
-        let groups = groups_of(call.groups, correct.len())?;
-        let datasets = PyKeys::new("datasets", call.datasets)?;
-        let lengths = LengthArgument::new("lengths", call.lengths)?;
-        // A warning may be an error to the user: it comes before any change.
-        let like = Like::of(scores)?;
-        let advise = || self.lock(py).advise(step, &groups, array.len());
-        while let Some(warning) = advise() {
-            let text = CString::new(warning)?;
-            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
-        }
-        let shape = |toggle: &mut Core| {
-            let lengths = &lengths.view()?;
-            let batch = Batch {
-                datasets: &datasets,
-                lengths,
-                correct: &correct,
-            };
-            with_scores!(&Scores::view(&array)?, view => {
-                let shaped = if call.observe {
-                    toggle.apply(step, view, &batch, &groups)?
-                } else {
-                    toggle.shape(step, view, &batch, &groups)?
-                };
-                Ok(Untyped::new(shaped))
-            })
-        };
-        let shaped = shape(&mut self.lock(py));
-        let shaped = shaped.map_err(|refusal: Refusal| refusal.explain(&datasets))?;
-        shaped.into_python(scores, &like)
     }
 }

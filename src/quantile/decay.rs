@@ -1,8 +1,11 @@
 //! The quantile of lengths whose weight halves with time.
 
 use super::histogram::{Builder, Histogram};
-use super::{MAX_LENGTH, Merge, Quantile, Rank, check_count, check_lengths, check_quantile};
+use super::{
+    LengthEstimator, MAX_LENGTH, Merge, Quantile, Rank, check_count, check_lengths, check_quantile,
+};
 use crate::error::{Error, Result};
+use crate::snapshot::{Reader, State, Writer};
 
 /// Halvings that make an epoch. Weights are stored as multiples of what a value
 /// weighs at the start of the epoch of the newest one, so they stay below
@@ -386,5 +389,62 @@ impl PartialEq for DecayQuantile {
             && self.count == other.count
             && self.newest == other.newest
             && self.weights().eq(other.weights())
+    }
+}
+
+impl LengthEstimator for DecayQuantile {
+    const NEEDS_CLOCK: bool = true;
+
+    fn settings(&self) -> String {
+        format!("{:?}", self.half_life())
+    }
+
+    fn extend(&mut self, lengths: &[u64], step: Option<u64>) -> Result<()> {
+        self.update_step(lengths, step.unwrap_or(0))
+    }
+
+    /// `step` becomes the tick of what is recorded next; time never goes back.
+    fn update_step(&mut self, lengths: &[u64], step: u64) -> Result<()> {
+        self.tick(step.saturating_sub(self.ticks()))?;
+        self.update(lengths)
+    }
+
+    fn merge_lengths(&mut self, other: &Self) -> Result<()> {
+        self.merge(other)
+    }
+}
+
+impl State for DecayQuantile {
+    fn write_settings(&self, out: &mut Writer) {
+        out.real(self.half_life());
+    }
+
+    fn read_settings(bytes: &mut Reader<'_>) -> Result<Self> {
+        Self::new(bytes.real()?)
+    }
+
+    fn write_data(&self, out: &mut Writer) {
+        out.number(self.ticks());
+        out.number(self.newest());
+        out.number(self.count());
+        out.number(self.weights().count() as u64);
+        let mut next = 0;
+        for (value, weight) in self.weights() {
+            out.number(value - next);
+            out.real(weight);
+            next = value + 1;
+        }
+    }
+
+    fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self> {
+        let times = [bytes.number()?, bytes.number()?, bytes.number()?];
+        let mut next = 0_u64;
+        let weights = (0..bytes.len(9)?).map(|_| {
+            let value = next.saturating_add(bytes.number()?);
+            next = value.saturating_add(1);
+            Ok((value, bytes.real()?))
+        });
+        let weights: Vec<(u64, f64)> = weights.collect::<Result<_>>()?;
+        Self::from_parts(self.half_life(), times, &weights)
     }
 }

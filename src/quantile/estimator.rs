@@ -2,56 +2,147 @@
 
 use std::fmt::{Display, Formatter};
 
-use super::{
-    DecayQuantile, ExactQuantile, GkQuantile, Merge, P2Quantile, Quantile, WindowQuantile,
-};
+use super::{ExactQuantile, GkQuantile, MAX_LENGTH, P2Quantile, Quantile};
 use crate::error::{Error, Result};
 
 /// Rank error of "gk" alone, as a fraction of the number of values.
 const DEFAULT_EPSILON: f64 = 0.001;
 
-/// Why two [`P2Quantile`]s cannot be merged.
-pub(crate) const P2_MERGE: Error = Error::Unsupported {
-    operation: "merge",
-    estimator: "P2Quantile",
-    reason: "five markers do not tell how the values between them lie",
-};
+/// What an estimator records: lengths, as integers or as real numbers.
+pub(crate) trait Value: Copy + Display {
+    fn of(length: u64) -> Self;
 
-/// Why two [`WindowQuantile`]s cannot be merged.
-pub(crate) const WINDOW_MERGE: Error = Error::Unsupported {
-    operation: "merge",
-    estimator: "WindowQuantile",
-    reason: "which values of the two are the last ones is not known",
-};
+    /// Whether a length can be this, [`MAX_LENGTH`] at most.
+    fn is_length(self) -> bool;
+}
 
-/// One estimator of any kind, holding lengths. An enum, so that a key costs
-/// no indirection for the usual kind and every use is checked by a `match`.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Estimator {
-    /// Exact counting, the default.
-    Exact(ExactQuantile),
-    /// Five markers.
-    P2(Box<P2Quantile>),
-    /// A summary with a bound on the rank error.
-    Gk(Box<GkQuantile>),
-    /// Exactly the last lengths.
-    Window(Box<WindowQuantile>),
-    /// Exact counting, older steps with less weight.
-    Decay(Box<DecayQuantile>),
+impl Value for u64 {
+    fn of(length: u64) -> Self {
+        length
+    }
+
+    fn is_length(self) -> bool {
+        self <= MAX_LENGTH
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "up to 2^53 they are exact")]
+impl Value for f64 {
+    fn of(length: u64) -> Self {
+        length as Self
+    }
+
+    fn is_length(self) -> bool {
+        (0.0..=MAX_LENGTH as Self).contains(&self)
+    }
+}
+
+/// What keeping the lengths of a key asks of an estimator, beside [`Quantile`].
+pub(crate) trait LengthEstimator: Quantile<Value: Value> {
+    /// Whether its answers depend on the step at which a length came.
+    const NEEDS_CLOCK: bool = false;
+
+    /// Its settings, as they are written in Python.
+    fn settings(&self) -> String;
+
+    /// Records lengths, at most `MAX_LENGTH`, in the order in which they came.
+    fn extend(&mut self, lengths: &[u64], _step: Option<u64>) -> Result<()> {
+        let values: Vec<_> = lengths.iter().copied().map(Value::of).collect();
+        self.update(&values)
+    }
+
+    /// Records the lengths of a step; their order makes no difference.
+    fn update_step(&mut self, lengths: &[u64], _step: u64) -> Result<()> {
+        self.update(&shuffled(lengths))
+    }
+
+    /// The count once `more` lengths are recorded.
+    fn count_with(&self, more: u64) -> u64 {
+        self.count().saturating_add(more)
+    }
+
+    /// Each length that it holds and how often, ascending, where it keeps them.
+    #[cfg_attr(
+        not(feature = "python"),
+        allow(dead_code, reason = "only Python asks for them")
+    )]
+    fn kept_counts(&self) -> Option<impl Iterator<Item = (u64, u64)>> {
+        None::<std::iter::Empty<_>>
+    }
+
+    /// Takes in what `other` has seen; an error where no sound merge exists.
+    fn merge_lengths(&mut self, other: &Self) -> Result<()>;
 }
 
 /// Runs `$body` with `$inner` bound to the estimator of whatever kind.
 macro_rules! each {
     ($estimator:expr, $inner:ident => $body:expr) => {
+        estimators!(each_arm($estimator, $inner => $body))
+    };
+}
+
+macro_rules! each_arm {
+    (
+        ($estimator:expr, $inner:ident => $body:expr)
+        $($doc:literal $variant:ident $hold:ident $class:ident $name:literal $number:literal;)*
+    ) => {
         match $estimator {
-            Estimator::Exact($inner) => $body,
-            Estimator::P2($inner) => $body,
-            Estimator::Gk($inner) => $body,
-            Estimator::Window($inner) => $body,
-            Estimator::Decay($inner) => $body,
+            $($crate::quantile::Estimator::$variant($inner) => $body,)*
         }
     };
 }
+
+macro_rules! held {
+    (inline $class:ident) => { super::$class };
+    (boxed $class:ident) => { Box<super::$class> };
+}
+
+macro_rules! define {
+    (() $($doc:literal $variant:ident $hold:ident $class:ident $name:literal $number:literal;)*) => {
+        /// One estimator of any kind, holding lengths. An enum, so that a key costs
+        /// no indirection for the usual kind and every use is checked by a `match`.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Estimator {
+            $(#[doc = $doc] $variant(held!($hold $class)),)*
+        }
+
+        impl Estimator {
+            /// Its class, as users name it.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)*
+                }
+            }
+
+            /// Whether its answers depend on the step at which a length came.
+            #[must_use]
+            pub fn needs_clock(&self) -> bool {
+                match self {
+                    $(Self::$variant(_) => super::$class::NEEDS_CLOCK,)*
+                }
+            }
+
+            /// See [`Merge::merge`](super::Merge::merge).
+            ///
+            /// # Errors
+            /// Where no sound merge exists, or kinds or settings differ.
+            pub fn merge(&mut self, other: &Self) -> Result<()> {
+                match (self, other) {
+                    $((Self::$variant(own), Self::$variant(other)) => own.merge_lengths(other),)*
+                    (own, other) => Err(Error::value("other", other.name(), own.name())),
+                }
+            }
+        }
+
+        $(impl From<super::$class> for Estimator {
+            fn from(estimator: super::$class) -> Self {
+                Self::$variant(estimator.into())
+            }
+        })*
+    };
+}
+estimators!(define());
 
 impl Estimator {
     /// The estimator that a name alone stands for; `percentile` is the one that
@@ -74,51 +165,15 @@ impl Estimator {
         }
     }
 
-    /// Its class, as users name it.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Exact(_) => "ExactQuantile",
-            Self::P2(_) => "P2Quantile",
-            Self::Gk(_) => "GKQuantile",
-            Self::Window(_) => "WindowQuantile",
-            Self::Decay(_) => "DecayQuantile",
-        }
-    }
-
-    /// Whether its answers depend on the step at which a length came.
-    #[must_use]
-    pub fn needs_clock(&self) -> bool {
-        matches!(self, Self::Decay(_))
-    }
-
     /// Records lengths, at most `MAX_LENGTH`, in the order in which they came.
     #[inline]
     pub(crate) fn extend(&mut self, lengths: &[u64], step: Option<u64>) -> Result<()> {
-        match self {
-            Self::Exact(exact) => exact.extend_checked(lengths.iter().copied()),
-            Self::P2(p2) => p2.update(&reals(lengths)),
-            Self::Gk(gk) => gk.update(&reals(lengths)),
-            Self::Window(window) => window.update(lengths),
-            Self::Decay(decay) => {
-                tick_to(decay, step.unwrap_or(0))?;
-                decay.update(lengths)
-            }
-        }
+        each!(self, inner => inner.extend(lengths, step))
     }
 
     /// Records the lengths of a step; their order makes no difference.
     pub(crate) fn update(&mut self, lengths: &[u64], step: u64) -> Result<()> {
-        match self {
-            Self::Exact(exact) => exact.update(lengths),
-            Self::P2(p2) => p2.update(&shuffled(lengths, real)),
-            Self::Gk(gk) => gk.update(&shuffled(lengths, real)),
-            Self::Window(window) => window.update(&shuffled(lengths, |length| length)),
-            Self::Decay(decay) => {
-                tick_to(decay, step)?;
-                decay.update(lengths)
-            }
-        }
+        each!(self, inner => inner.update_step(lengths, step))
     }
 
     /// What `ask` answers once the lengths of a step are recorded; they are not.
@@ -135,23 +190,19 @@ impl Estimator {
     /// [`Error::Unsupported`] for estimators that do not keep them.
     #[cfg(feature = "python")]
     pub(crate) fn sorted_lengths(&self) -> Result<Vec<i64>> {
-        let counts: &mut dyn Iterator<Item = (u64, u64)> = match self {
-            Self::Exact(exact) => &mut exact.counts(),
-            Self::Window(window) => &mut window.counts(),
-            other => {
-                return Err(Error::Unsupported {
-                    operation: "lengths_per_dataset",
-                    estimator: other.name(),
-                    reason: "it does not keep the lengths",
-                });
-            }
+        let unsupported = Error::Unsupported {
+            operation: "lengths_per_dataset",
+            estimator: self.name(),
+            reason: "it does not keep the lengths",
         };
         let mut lengths = Vec::new();
-        for (length, count) in counts {
-            for _ in 0..count {
-                lengths.push(length.cast_signed());
+        each!(self, inner => {
+            for (length, count) in inner.kept_counts().ok_or(unsupported)? {
+                for _ in 0..count {
+                    lengths.push(length.cast_signed());
+                }
             }
-        }
+        });
         Ok(lengths)
     }
 
@@ -163,11 +214,7 @@ impl Estimator {
 
     /// [`Self::count`] once `more` lengths are recorded.
     pub(crate) fn count_with(&self, more: u64) -> u64 {
-        let all = self.count().saturating_add(more);
-        match self {
-            Self::Window(window) => all.min(window.window() as u64),
-            _ => all,
-        }
+        each!(self, inner => inner.count_with(more))
     }
 
     /// See [`Quantile::percentile`].
@@ -181,27 +228,10 @@ impl Estimator {
     /// Bytes that it holds, itself included.
     #[must_use]
     pub fn nbytes(&self) -> usize {
+        let held = each!(self, inner => inner.nbytes());
         match self {
-            Self::Exact(exact) => size_of::<Self>() - size_of::<ExactQuantile>() + exact.nbytes(),
-            Self::P2(p2) => size_of::<Self>() + p2.nbytes(),
-            Self::Gk(gk) => size_of::<Self>() + gk.nbytes(),
-            Self::Window(window) => size_of::<Self>() + window.nbytes(),
-            Self::Decay(decay) => size_of::<Self>() + decay.nbytes(),
-        }
-    }
-
-    /// See [`Merge::merge`].
-    ///
-    /// # Errors
-    /// Where no sound merge exists, or kinds or settings differ.
-    pub fn merge(&mut self, other: &Self) -> Result<()> {
-        match (self, other) {
-            (Self::Exact(own), Self::Exact(other)) => own.merge(other),
-            (Self::Gk(own), Self::Gk(other)) => own.merge(other),
-            (Self::Decay(own), Self::Decay(other)) => own.merge(other),
-            (Self::P2(_), Self::P2(_)) => Err(P2_MERGE),
-            (Self::Window(_), Self::Window(_)) => Err(WINDOW_MERGE),
-            (own, other) => Err(Error::value("other", other.name(), own.name())),
+            Self::Exact(exact) => size_of::<Self>() - size_of_val(exact) + held,
+            _ => size_of::<Self>() + held,
         }
     }
 }
@@ -209,66 +239,16 @@ impl Estimator {
 impl Display for Estimator {
     /// Kind and settings, as they are written in Python.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let name = self.name();
-        match self {
-            Self::Exact(_) => write!(f, "{name}()"),
-            Self::P2(p2) => write!(f, "{name}({:?})", p2.q()),
-            Self::Gk(gk) => write!(f, "{name}({:?})", gk.epsilon()),
-            Self::Window(window) => write!(f, "{name}({})", window.window()),
-            Self::Decay(decay) => write!(f, "{name}({:?})", decay.half_life()),
-        }
+        let settings = each!(self, inner => inner.settings());
+        write!(f, "{}({settings})", self.name())
     }
-}
-
-impl From<ExactQuantile> for Estimator {
-    fn from(exact: ExactQuantile) -> Self {
-        Self::Exact(exact)
-    }
-}
-
-impl From<P2Quantile> for Estimator {
-    fn from(p2: P2Quantile) -> Self {
-        Self::P2(Box::new(p2))
-    }
-}
-
-impl From<GkQuantile> for Estimator {
-    fn from(gk: GkQuantile) -> Self {
-        Self::Gk(Box::new(gk))
-    }
-}
-
-impl From<WindowQuantile> for Estimator {
-    fn from(window: WindowQuantile) -> Self {
-        Self::Window(Box::new(window))
-    }
-}
-
-impl From<DecayQuantile> for Estimator {
-    fn from(decay: DecayQuantile) -> Self {
-        Self::Decay(Box::new(decay))
-    }
-}
-
-/// Makes `step` the tick of what is recorded next; time never goes back.
-fn tick_to(decay: &mut DecayQuantile, step: u64) -> Result<()> {
-    decay.tick(step.saturating_sub(decay.ticks()))
-}
-
-#[allow(clippy::cast_precision_loss, reason = "lengths up to 2^53 are exact")]
-fn real(length: u64) -> f64 {
-    length as f64
-}
-
-fn reals(lengths: &[u64]) -> Vec<f64> {
-    lengths.iter().map(|&length| real(length)).collect()
 }
 
 /// The values in an order that looks random and depends on the values alone.
 ///
 /// What an estimator that heeds the order makes of a step must not depend on
 /// how the step's groups arrived, nor on the values coming sorted.
-fn shuffled<T>(values: &[u64], convert: impl Fn(u64) -> T) -> Vec<T> {
+fn shuffled<T: Value>(values: &[u64]) -> Vec<T> {
     let mut values = values.to_vec();
     values.sort_unstable();
     // Fisher-Yates with Knuth's MMIX generator.
@@ -281,5 +261,5 @@ fn shuffled<T>(values: &[u64], convert: impl Fn(u64) -> T) -> Vec<T> {
         let other = ((state >> 33) % (last as u64 + 1)) as usize;
         values.swap(last, other);
     }
-    values.into_iter().map(convert).collect()
+    values.into_iter().map(T::of).collect()
 }

@@ -2,8 +2,11 @@
 
 use super::histogram::{Builder, Histogram};
 use super::interpolate::{Position, lerp};
-use super::{MAX_LENGTH, Merge, Quantile, Rank, check_count, check_lengths, check_quantile};
+use super::{
+    LengthEstimator, MAX_LENGTH, Merge, Quantile, Rank, check_count, check_lengths, check_quantile,
+};
 use crate::error::{Error, Result};
+use crate::snapshot::{Reader, State, Writer};
 
 /// The exact quantile of all lengths seen: `numpy.percentile`, method
 /// "linear", bit for bit.
@@ -225,3 +228,44 @@ impl PartialEq for ExactQuantile {
 }
 
 impl Eq for ExactQuantile {}
+
+impl LengthEstimator for ExactQuantile {
+    fn settings(&self) -> String {
+        String::new()
+    }
+
+    #[inline]
+    fn extend(&mut self, lengths: &[u64], _: Option<u64>) -> Result<()> {
+        self.extend_checked(lengths.iter().copied())
+    }
+
+    fn update_step(&mut self, lengths: &[u64], _: u64) -> Result<()> {
+        self.update(lengths)
+    }
+
+    fn kept_counts(&self) -> Option<impl Iterator<Item = (u64, u64)>> {
+        Some(self.counts())
+    }
+
+    fn merge_lengths(&mut self, other: &Self) -> Result<()> {
+        self.merge(other)
+    }
+}
+
+impl State for ExactQuantile {
+    fn write_settings(&self, _: &mut Writer) {}
+
+    fn read_settings(_: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self::new())
+    }
+
+    fn write_data(&self, out: &mut Writer) {
+        out.counts(self.counts());
+    }
+
+    fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self> {
+        let mut counts = bytes.counts();
+        let exact = Self::from_counts(&mut counts)?;
+        counts.end().map(|()| exact)
+    }
+}

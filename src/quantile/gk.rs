@@ -4,10 +4,13 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-use super::{Merge, Quantile, Rank, check_count, check_finite, check_quantile, is_canonical};
+use super::{
+    LengthEstimator, Merge, Quantile, Rank, check_count, check_finite, check_quantile, is_canonical,
+};
 use crate::error::{Error, Result};
+use crate::snapshot::{Reader, State, Writer};
 use summary::Summary;
-pub(crate) use summary::Tuple;
+use summary::Tuple;
 
 /// Smallest capacity of the head buffer, so that a coarse summary too takes in
 /// its values in bulk.
@@ -239,4 +242,52 @@ fn rank_of(q: f64, n: u64) -> u64 {
 /// Sorts numbers that are not NaN; faster than by `total_cmp`.
 fn sort(values: &mut [f64]) {
     values.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+}
+
+impl LengthEstimator for GkQuantile {
+    fn settings(&self) -> String {
+        format!("{:?}", self.epsilon())
+    }
+
+    fn merge_lengths(&mut self, other: &Self) -> Result<()> {
+        self.merge(other)
+    }
+}
+
+impl State for GkQuantile {
+    fn write_settings(&self, out: &mut Writer) {
+        out.real(self.epsilon());
+    }
+
+    fn read_settings(bytes: &mut Reader<'_>) -> Result<Self> {
+        Self::new(bytes.real()?)
+    }
+
+    fn write_data(&self, out: &mut Writer) {
+        let (tuples, buffer) = self.parts();
+        out.number(tuples.len() as u64);
+        for tuple in tuples {
+            out.real(tuple.value);
+            out.number(tuple.g);
+            out.number(tuple.delta);
+        }
+        out.number(buffer.len() as u64);
+        for &value in buffer {
+            out.real(value);
+        }
+    }
+
+    fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self> {
+        let tuples = (0..bytes.len(10)?).map(|_| {
+            Ok(Tuple {
+                value: bytes.real()?,
+                g: bytes.number()?,
+                delta: bytes.number()?,
+            })
+        });
+        let tuples = tuples.collect::<Result<_>>()?;
+        let buffer = (0..bytes.len(8)?).map(|_| bytes.real());
+        let buffer = buffer.collect::<Result<_>>()?;
+        Self::from_parts(self.epsilon(), tuples, buffer)
+    }
 }

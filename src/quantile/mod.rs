@@ -1,29 +1,43 @@
 //! Streaming quantile estimators.
 
-mod decay;
+/// Every estimator, in one place: what it is; its variant of [`Estimator`], and
+/// whether that holds it inline or in a box; its type; its name in Python; its
+/// number in snapshots, which stays once it is given. `$expand` gets the list.
+macro_rules! estimators {
+    ($expand:ident($($argument:tt)*)) => {
+        $expand! { ($($argument)*)
+            "Exact counting, the default." Exact inline ExactQuantile "ExactQuantile" 0;
+            "Five markers." P2 boxed P2Quantile "P2Quantile" 1;
+            "A summary with a bound on the rank error." Gk boxed GkQuantile "GKQuantile" 2;
+            "Exactly the last lengths." Window boxed WindowQuantile "WindowQuantile" 3;
+            "Exact counting, older steps with less weight." Decay boxed DecayQuantile "DecayQuantile" 4;
+        }
+    };
+}
+
+#[macro_use]
 mod estimator;
+mod decay;
 mod exact;
 mod gk;
 mod histogram;
 mod interpolate;
 mod p2;
+mod state;
 mod window;
 
 pub use decay::DecayQuantile;
 pub use estimator::Estimator;
-#[cfg(feature = "python")]
-pub(crate) use estimator::{P2_MERGE, WINDOW_MERGE};
+pub(crate) use estimator::{LengthEstimator, Value};
 pub use exact::ExactQuantile;
 pub use gk::GkQuantile;
-pub(crate) use gk::Tuple as GkTuple;
 pub use p2::P2Quantile;
 pub use window::WindowQuantile;
 
+pub use crate::column::MAX_LENGTH;
+
 use crate::column::check_block;
 use crate::error::{Error, Result};
-
-/// Lengths up to 2^53: every one of them is exact as an `f64`.
-pub const MAX_LENGTH: u64 = 1 << 53;
 
 /// Values that an estimator takes in, all told: up to 2^53 a count is exact as
 /// an `f64`, and no sum of a few of them overflows.

@@ -4,8 +4,12 @@
 mod tests;
 
 use super::interpolate::{Position, lerp};
-use super::{Quantile, check_count, check_finite, check_percentile, check_quantile, is_canonical};
+use super::{
+    LengthEstimator, Quantile, check_count, check_finite, check_percentile, check_quantile,
+    is_canonical,
+};
 use crate::error::{Error, Result};
+use crate::snapshot::{Reader, State, Writer};
 
 const MARKERS: usize = 5;
 const FIRST_POSITIONS: [u64; MARKERS] = [1, 2, 3, 4, 5];
@@ -329,4 +333,57 @@ fn exact(sorted: &[f64], q: f64, count: u64) -> f64 {
 )]
 fn to_position(position: f64) -> u64 {
     position as u64
+}
+
+impl LengthEstimator for P2Quantile {
+    fn settings(&self) -> String {
+        format!("{:?}", self.q())
+    }
+
+    fn merge_lengths(&mut self, _: &Self) -> Result<()> {
+        Err(Error::Unsupported {
+            operation: "merge",
+            estimator: "P2Quantile",
+            reason: "five markers do not tell how the values between them lie",
+        })
+    }
+}
+
+impl State for P2Quantile {
+    fn write_settings(&self, out: &mut Writer) {
+        out.real(self.q());
+    }
+
+    fn read_settings(bytes: &mut Reader<'_>) -> Result<Self> {
+        Self::new(bytes.real()?)
+    }
+
+    /// The first position is always 1, the last the count; up to five values
+    /// have the ranks 1 to 5.
+    fn write_data(&self, out: &mut Writer) {
+        out.number(self.count());
+        for &height in self.heights() {
+            out.real(height);
+        }
+        if self.count() > 5 {
+            self.positions()[1..4]
+                .iter()
+                .for_each(|&position| out.number(position));
+        }
+    }
+
+    fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self> {
+        let count = bytes.number()?;
+        let (mut heights, mut positions) = ([0.0; 5], [1, 2, 3, 4, 5]);
+        for (height, _) in heights.iter_mut().zip(0..count) {
+            *height = bytes.real()?;
+        }
+        if count > 5 {
+            for position in &mut positions[1..4] {
+                *position = bytes.number()?;
+            }
+            positions[4] = count;
+        }
+        Self::from_parts(self.q(), count, heights, positions)
+    }
 }

@@ -1,7 +1,8 @@
 //! The exact quantile of the last lengths.
 
-use super::{ExactQuantile, MAX_LENGTH, Quantile, Rank, check_lengths};
+use super::{ExactQuantile, LengthEstimator, MAX_LENGTH, Quantile, Rank, check_lengths};
 use crate::error::{Error, Result};
+use crate::snapshot::{Reader, State, Writer, invalid};
 
 /// The exact quantile of the last `window` lengths: `numpy.percentile`, method
 /// "linear", of exactly that slice, bit for bit.
@@ -209,5 +210,60 @@ fn rotate_in<T>(
             .zip(new.by_ref())
             .for_each(|(slot, value)| *slot = value);
         *oldest = (*oldest + n) % window;
+    }
+}
+
+impl LengthEstimator for WindowQuantile {
+    fn settings(&self) -> String {
+        self.window().to_string()
+    }
+
+    fn count_with(&self, more: u64) -> u64 {
+        let all = self.count().saturating_add(more);
+        all.min(self.window() as u64)
+    }
+
+    fn kept_counts(&self) -> Option<impl Iterator<Item = (u64, u64)>> {
+        Some(self.counts())
+    }
+
+    fn merge_lengths(&mut self, _: &Self) -> Result<()> {
+        Err(Error::Unsupported {
+            operation: "merge",
+            estimator: "WindowQuantile",
+            reason: "which values of the two are the last ones is not known",
+        })
+    }
+}
+
+impl State for WindowQuantile {
+    fn write_settings(&self, out: &mut Writer) {
+        out.number(self.window() as u64);
+    }
+
+    fn read_settings(bytes: &mut Reader<'_>) -> Result<Self> {
+        let window = usize::try_from(bytes.number()?);
+        Self::new(window.map_err(|_| invalid("a window beyond this machine's memory"))?)
+    }
+
+    /// From the oldest to the newest.
+    fn write_data(&self, out: &mut Writer) {
+        out.number(self.count());
+        self.values().for_each(|value| out.number(value));
+    }
+
+    fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self> {
+        let count = bytes.len(1)?;
+        if count > self.window() as u64 {
+            return Err(invalid(format!(
+                "{count} values in a window of {}",
+                self.window()
+            )));
+        }
+        let values = (0..count).map(|_| bytes.number());
+        let values: Vec<u64> = values.collect::<Result<_>>()?;
+        let mut window = Self::new(self.window())?;
+        window.update(&values)?;
+        Ok(window)
     }
 }

@@ -16,11 +16,9 @@
 //! bytes.
 
 mod codec;
-mod estimators;
 mod file;
 
 pub(crate) use codec::{Reader, Writer, invalid};
-pub(crate) use estimators::State;
 pub use file::{read_file, write_file};
 
 use crate::error::{Error, Result};
@@ -35,44 +33,33 @@ pub const VERSION: u16 = 1;
 const HEADER: usize = MAGIC.len() + 2 + 2 + 8;
 const CHECKSUM: usize = 4;
 
-/// The classes that have snapshots. A number, once given, stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "they are the names of the types")]
-pub enum Kind {
-    Toggle = 1,
-    BudgetTracker = 2,
-    ExactQuantile = 16,
-    P2Quantile = 17,
-    GkQuantile = 18,
-    WindowQuantile = 19,
-    DecayQuantile = 20,
-}
-
-impl Kind {
-    const ALL: [Self; 7] = [
-        Self::Toggle,
-        Self::BudgetTracker,
-        Self::ExactQuantile,
-        Self::P2Quantile,
-        Self::GkQuantile,
-        Self::WindowQuantile,
-        Self::DecayQuantile,
-    ];
-
-    /// The class, as users name it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Toggle => "Toggle",
-            Self::BudgetTracker => "ToggleBudgetTracker",
-            Self::ExactQuantile => "ExactQuantile",
-            Self::P2Quantile => "P2Quantile",
-            Self::GkQuantile => "GKQuantile",
-            Self::WindowQuantile => "WindowQuantile",
-            Self::DecayQuantile => "DecayQuantile",
+macro_rules! kinds {
+    (() $($doc:literal $variant:ident $hold:ident $class:ident $name:literal $number:literal;)*) => {
+        /// The classes that have snapshots. A number, once given, stays.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "they are the names of the types")]
+        pub enum Kind {
+            Toggle = 1,
+            BudgetTracker = 2,
+            $($class = 16 + $number,)*
         }
-    }
+
+        impl Kind {
+            const ALL: &[Self] = &[Self::Toggle, Self::BudgetTracker, $(Self::$class,)*];
+
+            /// The class, as users name it.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    Self::Toggle => "Toggle",
+                    Self::BudgetTracker => "ToggleBudgetTracker",
+                    $(Self::$class => $name,)*
+                }
+            }
+        }
+    };
 }
+estimators!(kinds());
 
 /// What a snapshot is made of; implemented for the types of this crate only.
 pub trait Payload: Sized {
@@ -84,6 +71,20 @@ pub trait Payload: Sized {
 
     #[doc(hidden)]
     fn read(bytes: &mut Reader<'_>) -> Result<Self>;
+}
+
+/// An estimator's settings and what it has seen, apart: of many with the same
+/// settings, these are written once.
+pub(crate) trait State: Sized {
+    fn write_settings(&self, out: &mut Writer);
+
+    /// The empty estimator with these settings.
+    fn read_settings(bytes: &mut Reader<'_>) -> Result<Self>;
+
+    fn write_data(&self, out: &mut Writer);
+
+    /// The estimator with the settings of this one that has seen this.
+    fn read_data(&self, bytes: &mut Reader<'_>) -> Result<Self>;
 }
 
 /// State that can be written down and restored.
@@ -182,7 +183,7 @@ fn payload(bytes: &[u8], expected: Kind) -> Result<&[u8]> {
         return Err(invalid("the checksum is wrong: some of it has changed"));
     }
     if kind != expected as u64 {
-        let known = Kind::ALL.into_iter().find(|&known| known as u64 == kind);
+        let known = Kind::ALL.iter().find(|&&known| known as u64 == kind);
         let name = known.map_or_else(|| format!("kind {kind}"), |known| known.name().into());
         return Err(invalid(format!(
             "it is one of {name}, expected {}",

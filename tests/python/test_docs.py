@@ -41,7 +41,15 @@ def test_page(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_no_page_is_left_out() -> None:
     names = {page.name for page in PAGES if blocks(page)}
     assert {page.name for page in RUN} == names - EXCERPTS
-    assert {"README.md", "guide.md"} <= {page.name for page in RUN}
+    assert {"README.md", "index.md", "guide.md"} <= {page.name for page in RUN}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_block_is_left_out(page: Path) -> None:
+    """Blocks that are indented, or fenced or named otherwise, would not be found."""
+    fence = r"^[ >\t]*(?:```+|~~~+) *\{? *\.?(?:py|pycon|python)"
+    python = re.findall(fence, page.read_text(), re.MULTILINE)
+    assert len(python) == len(blocks(page))
 
 
 def test_docstrings() -> None:
