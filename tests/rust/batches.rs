@@ -80,6 +80,36 @@ impl KeySource for Keys<'_> {
     }
 }
 
+/// New names, one for each sample, that are read in vain: the last one is bad.
+#[derive(Debug)]
+pub struct InVain(pub Vec<String>);
+
+impl InVain {
+    pub fn new(turn: u64) -> Self {
+        Self((0..1000).map(|i| format!("{turn}-{i}")).collect())
+    }
+}
+
+impl KeySource for InVain {
+    type Error = Error;
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn read(
+        &self,
+        _: Range<usize>,
+        mut id: impl FnMut(KeyRef<'_>) -> u32,
+        _: &mut Vec<Run>,
+    ) -> Result<()> {
+        for name in &self.0 {
+            id(KeyRef::One(name));
+        }
+        Err(Error::value_at("datasets", self.0.len(), "?", "a key"))
+    }
+}
+
 /// A column that does not lie in one piece: it is copied block by block.
 #[derive(Debug)]
 pub struct Copied<'a, T>(pub &'a [T]);

@@ -11,7 +11,7 @@ mod calls;
 mod lengths;
 mod oracle;
 
-use batches::{Columns, Keys, samples};
+use batches::{Columns, InVain, Keys, samples};
 use calls::{check_shaped, check_state, needs_clock, observe, settings, shape};
 use lengths::{cases, random};
 use oracle::toggle::{Plain, Sample};
@@ -354,4 +354,22 @@ fn large_batches() {
         plain.observe(&batch, Some(step));
         check_state(&mut toggle, &plain);
     }
+}
+
+/// Else each refused call would take memory for good.
+#[test]
+fn keys_of_a_refused_call_are_forgotten() {
+    let exact = Estimator::Exact(ExactQuantile::new());
+    let mut toggle = Toggle::new(Settings::new(1, 0.5, 80.0, exact)).unwrap();
+    let mut held = Vec::new();
+    for turn in 0..50 {
+        let batch = Batch {
+            datasets: &InVain::new(turn),
+            lengths: &vec![5; 1000],
+            correct: &[true; 1000],
+        };
+        toggle.observe(&batch, Some(1)).unwrap_err();
+        held.push(toggle.nbytes());
+    }
+    assert_eq!(held[0], held[49]);
 }

@@ -13,7 +13,7 @@ mod oracle;
 
 use std::collections::BTreeMap;
 
-use batches::{Columns, Copied, KEYS, Keys, UNKNOWN, samples};
+use batches::{Columns, Copied, InVain, KEYS, Keys, UNKNOWN, samples};
 use lengths::{cases, random};
 use oracle::toggle::{Key, Sample, sorted_quantile};
 use proptest::prelude::*;
@@ -300,4 +300,22 @@ proptest! {
             prop_assert_eq!(tracker.to_bytes(), before);
         }
     }
+}
+
+/// Else each refused call would take memory for good.
+#[test]
+fn keys_of_a_refused_call_are_forgotten() {
+    let mut tracker = new();
+    let mut held = Vec::new();
+    for turn in 0..50 {
+        let batch = Batch {
+            datasets: &InVain::new(turn),
+            lengths: &vec![5; 1000],
+            scores: &[1.0; 1000][..],
+            max_score: 1.0,
+        };
+        tracker.update(&batch).unwrap_err();
+        held.push(tracker.nbytes());
+    }
+    assert_eq!(held[0], held[49]);
 }
