@@ -52,8 +52,9 @@ test-frameworks: $(FRAMEWORKS:%=test-%) ## Tests inside of TRL, verl, torch.dist
 test-trl: $(VENV)-trl/.wheel
 	$(VENV)-trl/bin/python -I -m pytest tests/frameworks/with_trl $(PYTEST_ARGS)
 
-# torch.distributed and Ray come with verl.
+# torch.distributed and Ray come with verl, and the torch for which `make test` skips some tests.
 test-verl: $(VENV)-verl/.wheel
+	$(VENV)-verl/bin/python -I -m pytest tests/python/test_toggle_arrays.py tests/python/test_state.py -k torch $(PYTEST_ARGS)
 	$(VENV)-verl/bin/python -I -m pytest tests/frameworks/with_ray $(PYTEST_ARGS)
 	$(VENV)-verl/bin/python -I -m pytest tests/frameworks/with_verl $(PYTEST_ARGS)
 

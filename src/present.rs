@@ -81,21 +81,20 @@ impl Selected {
         for run in runs {
             self.ends[run.id as usize] += run.len as usize;
         }
-        // Where each key begins, if all were correct. One more, for a length
-        // that is written and then found not to count.
+        // Where each key begins, if all were correct.
         let mut start = 0;
         self.starts.clear();
         for end in &mut self.ends {
             let samples = std::mem::replace(end, start);
             self.starts.push(start);
-            start += samples + 1;
+            start += samples;
         }
         self.lengths.resize(self.lengths.len().max(start), 0);
 
         let mut samples = lengths.iter().zip(scores);
         for run in runs {
             let end = &mut self.ends[run.id as usize];
-            let slots = &mut self.lengths[*end..=*end + run.len as usize];
+            let slots = &mut self.lengths[*end..*end + run.len as usize];
             let mut count = 0;
             for (&length, score) in samples.by_ref().take(run.len as usize) {
                 // Whether a response is correct is hard to foresee: no branch on it.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
 use toggle_rs::quantile::{DecayQuantile, MAX_LENGTH, Merge, Quantile, Rank};
-use toggle_rs_fuzz::oracle::decay::{check_nearly, check_weights, inverted_cdf, weight};
+use toggle_rs_fuzz::oracle::decay::{Cdf, check_nearly, check_weights, weight};
 use toggle_rs_fuzz::states::{Splice, altered, check_round_trip};
 use toggle_rs_fuzz::values::{Batch, Fraction, Real, Whole, is_quantile};
 
@@ -93,7 +93,7 @@ impl Pair {
         assert_eq!(weights.is_empty(), decay.count() == 0);
         assert_eq!(decay.min(), weights.first().map(|first| first.0));
         assert_eq!(decay.max(), weights.last().map(|last| last.0));
-        assert_eq!(decay.quantile(q).unwrap(), inverted_cdf(weights, q));
+        assert_eq!(decay.quantile(q).unwrap(), Cdf::new(weights).quantile(q));
         if let Some(samples) = self.samples() {
             let count: u64 = self.seen.iter().flat_map(Seen::values).sum();
             assert_eq!(decay.count(), count);

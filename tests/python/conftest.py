@@ -14,6 +14,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     print_blob=True,
 )
+# Twenty times as many: pytest --hypothesis-profile=long
+settings.register_profile("long", settings.get_profile("default"), max_examples=2000)
 settings.load_profile("default")
 
 

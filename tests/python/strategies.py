@@ -12,9 +12,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 T = TypeVar("T")
+
+
+def examples(number: int) -> settings:
+    """So many of them, in a profile whose own number is 100; in proportion in another."""
+    return settings(max_examples=number * settings().max_examples // 100)
+
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float64", "float32")

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from strategies import INTEGERS, LAYOUTS, Drawn, draw_lengths, laid_out
+from strategies import INTEGERS, LAYOUTS, Drawn, draw_lengths, examples, laid_out
 from toggle_rs import ExactQuantile
 
 QS = (0.0, 1.0, 0.5, 0.8, 0.25, 1 / 3, 0.999, 1e-300, float(np.nextafter(1, 0)))
@@ -59,7 +59,7 @@ def test_empty() -> None:
     check(ExactQuantile(), np.zeros(0, int))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data(), st.lists(st.floats(0, 1), max_size=5))
 def test_random_updates(data: st.DataObject, qs: list[float]) -> None:
     source = Drawn(data)

@@ -6,8 +6,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
+
+from key_memory import measured
 
 MB = 1_000_000
 # Room for what the interpreter and the allocator do by themselves.
@@ -125,3 +128,13 @@ def test_a_large_update_of_a_quantile() -> None:
     used = measure(QUANTILE)
     assert used["traced"] < LIMIT, used
     assert used["resident"] < LIMIT, used
+
+
+@pytest.mark.parametrize("order", ["in-order", "random"])
+def test_a_key_with_few_lengths(order: Literal["in-order", "random"]) -> None:
+    """16 lengths take 128 bytes; the rest is the key, its place in the table, and malloc's."""
+    assert measured(50_000, order, "never")["resident"] <= 300
+
+
+def test_a_key_whose_budget_is_fixed() -> None:
+    assert measured(50_000, "random", "first")["resident"] <= 130

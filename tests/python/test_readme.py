@@ -16,6 +16,7 @@ sys.path.append(str(PROJECT / "benches" / "python"))
 # Their folder has just been added.
 import estimators_report  # noqa: E402
 import rust_report  # noqa: E402
+import toggle_report  # noqa: E402
 import traces_report  # noqa: E402
 from tracker_report import page_tables, readme_tables  # noqa: E402
 
@@ -27,6 +28,7 @@ def measured(name: str) -> Any:
 README = readme_tables(measured("tracker"))
 PAGES = {
     "README.md": README,
+    "docs/guide.md": toggle_report.tables(measured("toggle")),
     "docs/estimators.md": estimators_report.tables(measured("speed")),
     "docs/choosing.md": traces_report.tables(measured("replay")),
     "docs/performance.md": page_tables(measured("tracker"))

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agreement import same_array
-from strategies import Drawn, Rolled
+from strategies import Drawn, Rolled, Source, examples
 from toggle_rs import Toggle
 from toggle_runs import (
     ESTIMATORS,
@@ -45,7 +45,7 @@ def test_every_option_with_every_estimator(
         check_run(Toggle, source, calls=8, m=m, estimator=ESTIMATORS[estimator](), **options)
 
 
-def drawn_state(source: Drawn, options: dict[str, Any]) -> tuple[Any, Any, int]:
+def drawn_state(source: Source, options: dict[str, Any]) -> tuple[Any, Any, int]:
     """Two that have seen the same, and the next step."""
     settings_ = draw_settings(source, **options)
     both = Toggle(**settings_), Toggle(**settings_)
@@ -61,14 +61,28 @@ def drawn_state(source: Drawn, options: dict[str, Any]) -> tuple[Any, Any, int]:
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_the_order_of_the_samples_of_a_step_is_of_no_account(
     estimator: str, data: st.DataObject
 ) -> None:
-    """Shuffling them changes no result but its order; the state not at all."""
-    source = Drawn(data)
-    ours, theirs, step = drawn_state(source, {"estimator": ESTIMATORS[estimator](), "m": 1})
+    check_shuffled(Drawn(data), {"estimator": ESTIMATORS[estimator](), "m": 1})
+
+
+@pytest.mark.parametrize(
+    ("estimator", "freeze", "start_phase", "penalty"),
+    [*itertools.product(ESTIMATORS, FREEZES, START_PHASES, PENALTIES)],
+)
+def test_nor_with_any_option(estimator: str, freeze: str, start_phase: str, penalty: str) -> None:
+    options = {"freeze": freeze, "start_phase": start_phase, "penalty": penalty, "m": 1}
+    for seed in range(8):
+        source = Rolled(np.random.default_rng(seed))
+        check_shuffled(source, {"estimator": ESTIMATORS[estimator](), **options})
+
+
+def check_shuffled(source: Source, options: dict[str, Any]) -> None:
+    """Shuffling the samples changes no result but its order; the state not at all."""
+    ours, theirs, step = drawn_state(source, options)
     batch = draw_batch(source)
     order = source.rng().permutation(len(batch))
     shuffled = batch.take(order)
@@ -90,7 +104,7 @@ def test_the_order_of_the_samples_of_a_step_is_of_no_account(
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_a_step_may_come_a_group_at_a_time(estimator: str, data: st.DataObject) -> None:
     """In many calls, in any order: the same results and the same state as in one."""

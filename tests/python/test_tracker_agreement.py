@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agreement import check_history, check_run, check_step
@@ -22,12 +22,13 @@ from strategies import (
     Drawn,
     Rolled,
     draw_datasets,
+    examples,
     laid_out,
 )  # fmt: skip
 from toggle_rs import ToggleBudgetTracker
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.data(), st.integers(1, 4))
 def test_runs(data: st.DataObject, steps: int) -> None:
     check_run(ToggleBudgetTracker, Drawn(data), steps)

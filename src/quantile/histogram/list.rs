@@ -29,10 +29,18 @@ fn bits(number: u64) -> u32 {
 }
 
 /// Room for one more entry, in small steps: many keys have a few entries each.
+///
+/// For an odd number of entries, as malloc gives out 8 bytes more than a
+/// multiple of 16: an even number of 8 bytes each would waste them.
 pub(super) fn grow<T>(entries: &mut Vec<T>) {
     let len = entries.len();
     if len == entries.capacity() {
-        entries.reserve_exact((len / 8).max(2));
+        let more = if len == 0 {
+            3
+        } else {
+            (len / 8).next_multiple_of(2).max(2)
+        };
+        entries.reserve_exact(more);
     }
 }
 

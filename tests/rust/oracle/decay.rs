@@ -9,22 +9,36 @@ pub fn weight(age: u64, half_life: f64) -> f64 {
     (-(age as f64) / half_life).exp2()
 }
 
-/// `numpy.quantile(values, q, weights=weights, method="inverted_cdf")` of
-/// pairs of a value and a weight, in its steps: the running sum, divided by
-/// its last, and the first that is at least q.
-pub fn inverted_cdf(mut samples: Vec<(u64, f64)>, q: f64) -> Option<f64> {
-    samples.sort_by_key(|sample| sample.0);
-    let mut cdf = Vec::new();
-    let mut sum = 0.0;
-    for sample in &samples {
-        sum += sample.1;
-        cdf.push(sum);
+/// Pairs of a value and a weight, and what
+/// `numpy.quantile(values, q, weights=weights, method="inverted_cdf")` makes of
+/// them, in its steps: the running sum, divided by its last, and the first that
+/// is at least q.
+pub struct Cdf {
+    samples: Vec<(u64, f64)>,
+    sums: Vec<f64>,
+}
+
+impl Cdf {
+    pub fn new(mut samples: Vec<(u64, f64)>) -> Self {
+        samples.sort_by_key(|sample| sample.0);
+        let mut sum = 0.0;
+        let sums = samples.iter().map(|sample| {
+            sum += sample.1;
+            sum
+        });
+        Self {
+            sums: sums.collect(),
+            samples,
+        }
     }
-    let total = *cdf.last()?;
-    // So that q = 0 is not answered by a value without a weight.
-    let share = |sum: f64| if sum == 0.0 { -1.0 } else { sum / total };
-    let index = cdf.partition_point(|&sum| share(sum) < q);
-    Some(samples[index.min(samples.len() - 1)].0 as f64)
+
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let total = *self.sums.last()?;
+        // So that q = 0 is not answered by a value without a weight.
+        let share = |sum: f64| if sum == 0.0 { -1.0 } else { sum / total };
+        let index = self.sums.partition_point(|&sum| share(sum) < q);
+        Some(self.samples[index.min(self.samples.len() - 1)].0 as f64)
+    }
 }
 
 /// The answer must have the share that its rule asks for, but for rounding.

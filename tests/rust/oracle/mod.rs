@@ -15,6 +15,7 @@ pub mod decay;
 pub mod exact;
 pub mod gk;
 pub mod p2;
+pub mod toggle;
 pub mod window;
 
 /// `numpy.quantile`, method "linear", of `n` values, sorted, by their rank; as
