@@ -17,7 +17,8 @@ import pytest
 from oracle import key_of
 from replay_oracle import Row, steps_of
 from toggle_rs import P2Quantile, read_traces
-from toggle_rs.replay import Settings, estimator_of, replay
+from toggle_rs.estimators import estimator_of
+from toggle_rs.replay import Settings, replay
 
 SAMPLE = sorted((Path(__file__).parents[2] / "examples").glob("rollouts_*.jsonl.gz"))
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toggle_rs import Toggle
+from toggle_rs.estimators import estimator_of
 from toggle_rs.integrations._responses import observe, responses_of, shape
-from toggle_rs.replay import estimator_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

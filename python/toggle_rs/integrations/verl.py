@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toggle_rs import Toggle
+from toggle_rs.estimators import estimator_of
 from toggle_rs.integrations._responses import (
     Response,
     changed,
@@ -24,7 +25,6 @@ from toggle_rs.integrations._responses import (
     shape,
     shared_scores,
 )
-from toggle_rs.replay import estimator_of
 
 try:
     import torch

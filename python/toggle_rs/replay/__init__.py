@@ -1,7 +1,7 @@
 """What Toggle would have done to a run that was logged."""
 
 from .layout import ReplayError
-from .settings import Settings, estimator_of
+from .settings import Settings
 from .summary import PERCENTILES, DatasetSummary, Replay, Step, replay
 
 __all__ = [
@@ -11,6 +11,5 @@ __all__ = [
     "ReplayError",
     "Settings",
     "Step",
-    "estimator_of",
     "replay",
 ]

@@ -5,42 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from toggle_rs import DecayQuantile, Toggle, WindowQuantile
+from toggle_rs import Toggle
+from toggle_rs.estimators import estimator_of
 
-Name: TypeAlias = Literal["exact", "p2", "gk"]
 StartPhase: TypeAlias = Literal["normal", "length_penalty"]
 Freeze: TypeAlias = Literal["never", "warmup", "first"]
 Penalty: TypeAlias = Literal["zero", "cap_at_zero"]
 BudgetFrom: TypeAlias = Literal["same-step", "earlier-steps"]
 Filter: TypeAlias = Literal["before", "after"]
 
-_NAMES: Final[tuple[Name, ...]] = ("exact", "p2", "gk")
 _ALWAYS: Final = 2**62  # Steps to a phase that never ends.
-
-
-def estimator_of(text: str, ticks: int = 1) -> Name | WindowQuantile | DecayQuantile:
-    """The argument `estimator` of a tracker, from "exact", "p2", "gk", "window:N" or "decay:H".
-
-    Args:
-        text: `N` is a number of lengths, `H` a half-life in training steps.
-        ticks: How far the clock of the tracker moves in a training step.
-
-    Raises:
-        ValueError: It is none of these, or its number is out of range.
-    """
-    for plain in _NAMES:
-        if text == plain:
-            return plain
-    kind, _, number = text.partition(":")
-    try:
-        if kind == "window":
-            return WindowQuantile(int(number))
-        if kind == "decay":
-            DecayQuantile(float(number))  # So that an error names the number as given.
-            return DecayQuantile(float(number) * ticks)
-    except ValueError as error:
-        raise ValueError(f"estimator: got {text!r}: {error}") from error
-    raise ValueError(f"estimator: got {text!r}, expected exact, p2, gk, window:N or decay:H")
 
 
 @dataclass(frozen=True)

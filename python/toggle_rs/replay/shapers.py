@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from toggle_rs import ToggleBudgetTracker
-
-from .settings import estimator_of
+from toggle_rs.estimators import estimator_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
