@@ -33,14 +33,17 @@ def estimator_of(text: str, ticks: int = 1) -> Name | WindowQuantile | DecayQuan
             return plain
     kind, _, number = text.partition(":")
     try:
+        size = {"window": int, "decay": float}[kind](number)
+    except (KeyError, ValueError):
+        expected = "expected exact, p2, gk, window:N or decay:H"
+        raise ValueError(f"estimator: got {text!r}, {expected}") from None
+    try:
         if kind == "window":
-            return WindowQuantile(int(number))
-        if kind == "decay":
-            DecayQuantile(float(number))  # So that an error names the number as given.
-            return DecayQuantile(float(number) * ticks)
+            return WindowQuantile(int(size))
+        DecayQuantile(size)  # So that an error names the number as given.
+        return DecayQuantile(size * ticks)
     except ValueError as error:
         raise ValueError(f"estimator: got {text!r}: {error}") from error
-    raise ValueError(f"estimator: got {text!r}, expected exact, p2, gk, window:N or decay:H")
 
 
 @dataclass(frozen=True)
@@ -102,12 +105,11 @@ class Settings:
 
     def shared(self) -> str:
         """In one line, but for lambda and the percentile; what is at its default is left out."""
-        is_same = self.budget_from == "same-step"
         words = [
             "every step shaped" if self.m is None else f"m = {self.m}",
             f"warm-up = {self.warmup_steps}",
             self.estimator,
-            "budget from the same step too" if is_same else "budget from earlier steps",
+            f"budget from {self.budget_from.replace('-', ' ')}",
             f"filter {self.filter} shaping",
         ]
         for name in ("start_phase", "freeze", "min_samples", "penalty", "max_score"):
