@@ -1,6 +1,6 @@
 """GRPO with Toggle, complete and small: a random model of 30 kB on the CPU, in under a minute.
 
-    pip install 'toggle-rs[trl]'
+    pip install "$(echo dist/*.whl)[trl]"  # after `make dist`
     python examples/trl_grpo.py
 
 The task: say the letter that was asked for. The model babbles, so a long answer is right more often

@@ -27,11 +27,14 @@ def estimator_of(text: str, ticks: int = 1) -> Name | WindowQuantile | DecayQuan
             return plain
     kind, _, number = text.partition(":")
     try:
+        size = {"window": int, "decay": float}[kind](number)
+    except (KeyError, ValueError):
+        expected = "expected exact, p2, gk, window:N or decay:H"
+        raise ValueError(f"estimator: got {text!r}, {expected}") from None
+    try:
         if kind == "window":
-            return WindowQuantile(int(number))
-        if kind == "decay":
-            DecayQuantile(float(number))  # So that an error names the number as given.
-            return DecayQuantile(float(number) * ticks)
+            return WindowQuantile(int(size))
+        DecayQuantile(size)  # So that an error names the number as given.
+        return DecayQuantile(size * ticks)
     except ValueError as error:
         raise ValueError(f"estimator: got {text!r}: {error}") from error
-    raise ValueError(f"estimator: got {text!r}, expected exact, p2, gk, window:N or decay:H")

@@ -150,7 +150,7 @@ def simulation_table(simulation: Simulation) -> Table:
     ends = simulation.ends()
     plain = ends["no penalty"]
     return Table(
-        f"After {simulation.training.steps:,} steps, {simulation.seeds} seeds",
+        f"After {simulation.training.steps:,} steps, {seeds(simulation)}",
         ["variant", "tokens", "lowest", "highest", "change", "accuracy", "lowest", "highest"],
         [
             [
@@ -167,6 +167,11 @@ def simulation_table(simulation: Simulation) -> Table:
         "over the last cycle of phases, mean of the seeds, then the lowest and highest of them; "
         "change: of the tokens, against no penalty.",
     )
+
+
+def seeds(simulation: Simulation) -> str:
+    """How many there were."""
+    return f"{simulation.seeds} seed{'s' * (simulation.seeds != 1)}"
 
 
 def whole(number: float | None) -> str:

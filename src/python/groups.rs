@@ -21,7 +21,7 @@ pub(super) fn groups_of(object: &Bound<'_, PyAny>, samples: usize) -> PyResult<G
     if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         return listed(&Objects::new("groups", object, EXPECTED)?);
     }
-    if object.is_instance_of::<PyString>() {
+    if object.is_none() || object.is_instance_of::<PyString>() {
         return Err(wrong_type("groups", None, object, EXPECTED));
     }
     if !is_sequence(object)? {

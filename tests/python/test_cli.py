@@ -219,6 +219,29 @@ def test_doubts_are_said_and_the_replay_goes_on(tmp_path: Path) -> None:
     )
 
 
+def test_a_sample_counted_within_its_group_is_doubted(tmp_path: Path) -> None:
+    path = tmp_path / "rollouts.jsonl"
+    path.write_text("".join(line(sample=i, prompt=p) for p in range(3) for i in range(2)))
+    result = run("replay", path, *OPTIONS)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("toggle-rs: warning: 4 of 6 rows have the step and the sample ")
+
+
+def test_files_that_are_no_traces_lead_to_the_option(tmp_path: Path) -> None:
+    path = tmp_path / "rollouts.jsonl"
+    path.write_text('{"iteration": 0}\n')
+    said = run("replay", path, *OPTIONS).stderr
+    assert said.startswith(f"toggle-rs: {path}, line 1: field ")
+    assert said.endswith("files other than open-instruct's traces need --format or --columns\n")
+    named = "step=it,group=group,reward=reward,length=length"
+    assert "--columns" not in run("replay", path, *OPTIONS, "--columns", named).stderr
+
+
+def test_a_fraction_for_a_percentile_is_doubted() -> None:
+    said = run("replay", *SAMPLE, "--m", "5", "--lambda", "0.5", "--percentile", "0.8").stderr
+    assert "percentile 0.8 is below 1: percentiles go from 0 to 100" in said
+
+
 @pytest.mark.parametrize(
     ("module", "arguments", "extra"),
     [

@@ -125,6 +125,7 @@ GROUPS: dict[str, tuple[Any, type[Exception], str]] = {
     "K a NumPy float": (np.float64(4), TypeError, r"^groups: "),
     "K None": (None, TypeError, r"^groups: "),
     "a str": ("g" * N, TypeError, r"^groups: "),
+    "nothing": (None, TypeError, r"^groups: got None \(NoneType\), expected a group size, or one int or str id per sample$"),
     "bytes": (b"g" * N, (TypeError, ValueError), r"^groups: "),
     "an object": (object(), TypeError, r"^groups: "),
     "a set": ({*range(N)}, TypeError, r"^groups: "),

@@ -42,6 +42,11 @@ EXTRAS = {
 }
 """What to install for a package that is loaded only when it is needed."""
 
+_MANY_REPEATED = (
+    "{:,} of {:,} rows have the step and the sample of a later one, and do not count: a sample is "
+    "a number within its step, not within its group, and the files are to be of one run"
+)
+
 ROOMY = 100
 """Columns from which on the columns of a table stand two spaces apart."""
 
@@ -101,8 +106,15 @@ def read(paths: list[Path], source: Source, ray_address: str | None) -> tuple[Ro
     """Rollouts and the number of their files; with a progress bar where someone watches."""
     files = expand(paths)
     total = sum(path.stat().st_size for path in files if path.exists())
-    with progress("Reading", total, of_bytes=True) as advance:
-        rollouts = read_rollouts(files, source, ray_address=ray_address, progress=advance)
+    try:
+        with progress("Reading", total, of_bytes=True) as advance:
+            rollouts = read_rollouts(files, source, ray_address=ray_address, progress=advance)
+    except TraceError as error:
+        if source == Source() and str(error).endswith("is missing"):
+            fail(f"{error}; files other than open-instruct's traces need --format or --columns")
+        raise
+    if rollouts.repeated > len(rollouts):
+        warn([_MANY_REPEATED.format(rollouts.repeated, rollouts.repeated + len(rollouts))])
     return rollouts, len(files)
 
 

@@ -122,7 +122,8 @@ ColumnNames = Annotated[
         metavar="NAMES",
         help="Columns of any JSON lines or Parquet: step=NAME, group=NAME, reward=NAME, "
         "length=NAME, and dataset=NAME, sample=NAME where there are such; with --format, those "
-        "that differ. A length is a number or a list of tokens, or with --count a text.",
+        "that differ. A length is a number or a list of tokens, or with --count a text; a sample "
+        "is a number that no other row of its step has.",
     ),
 ]
 CountOption = Annotated[

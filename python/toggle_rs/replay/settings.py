@@ -76,12 +76,11 @@ class Settings:
 
     def shared(self) -> str:
         """In one line, but for lambda and the percentile; what is at its default is left out."""
-        is_same = self.budget_from == "same-step"
         words = [
             "every step shaped" if self.m is None else f"m = {self.m}",
             f"warm-up = {self.warmup_steps}",
             self.estimator,
-            "budget from the same step too" if is_same else "budget from earlier steps",
+            f"budget from {self.budget_from.replace('-', ' ')}",
             f"filter {self.filter} shaping",
         ]
         for name in ("start_phase", "freeze", "min_samples", "penalty", "max_score"):

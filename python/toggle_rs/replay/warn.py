@@ -18,6 +18,8 @@ _MANY: Final = 30
 
 def warnings_about(layout: Layout, settings: Settings) -> Iterator[str]:
     """One sentence for each doubt."""
+    if 0 < settings.percentile < 1:
+        yield f"percentile {settings.percentile:g} is below 1: percentiles go from 0 to 100"
     yield from _about_rewards(layout, settings)
     yield from _about_groups(layout, settings)
     schedule = settings.toggle()

@@ -8,6 +8,7 @@ from toggle_rs.replay import Replay
 from toggle_rs.replay.sweep import Sweep
 from toggle_rs.tables import (
     replay_tables,
+    seeds,
     share,
     signed,
     simulation_table,
@@ -146,7 +147,7 @@ def _simulation(simulation: Simulation) -> Page:
         title="Toggle on a toy policy",
         subtitle=f"setting “{training.setting}”, λ = {training.lambda_:g}, percentile = "
         f"{training.percentile:g}, m = {training.m}, warm-up = {training.warmup_steps}, groups of "
-        f"{training.group_size}, {simulation.seeds} seeds",
+        f"{training.group_size}, {seeds(simulation)}",
         note=NOTE,
         warnings=[],
         figures=[],

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from toggle_rs.tables import seeds
+
 from .style import BAR, COLOURS, INK, figure, plain, plain_legend
 
 if TYPE_CHECKING:
@@ -23,6 +25,10 @@ _LINES: Final = {
 }
 
 
+_WIDE: Final = 0.05
+"""Range from which on ticks lie a percent apart at least, and need no decimals."""
+
+
 def main_picture(simulation: Simulation) -> Figure:
     """Tokens and accuracy side by side."""
     picture = figure(4.2, width=10)
@@ -31,7 +37,7 @@ def main_picture(simulation: Simulation) -> Figure:
     picture.suptitle(
         f"A toy, not a proof: GRPO on a policy over lengths, setting “{training.setting}”, "
         f"λ = {training.lambda_:g}, percentile = {training.percentile:g}, m = {training.m}, "
-        f"K = {training.group_size}, {simulation.seeds} seeds",
+        f"K = {training.group_size}, {seeds(simulation)}",
         x=0.01,
         ha="left",
         color=INK,
@@ -60,12 +66,12 @@ def curves(simulation: Simulation, field: str) -> Figure:
 def _draw(axes: Axes, simulation: Simulation, field: str) -> None:
     for variant, curve in simulation.curves.items():
         colour, dash = _LINES[variant]
-        seeds = np.array(getattr(curve, field))
-        steps = np.arange(seeds.shape[1])
+        runs = np.array(getattr(curve, field))
+        steps = np.arange(runs.shape[1])
         axes.fill_between(
-            steps, seeds.min(axis=0), seeds.max(axis=0), color=colour, alpha=0.2, linewidth=0
+            steps, runs.min(axis=0), runs.max(axis=0), color=colour, alpha=0.2, linewidth=0
         )
-        axes.plot(steps, seeds.mean(axis=0), dash, color=colour, linewidth=2, label=variant)
+        axes.plot(steps, runs.mean(axis=0), dash, color=colour, linewidth=2, label=variant)
     axes.set_xlim(0, simulation.training.steps)
     axes.set_xlabel("training step")
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -75,6 +81,8 @@ def _draw(axes: Axes, simulation: Simulation, field: str) -> None:
         axes.yaxis.set_major_formatter("{x:,.0f}")
     else:
         axes.set_ylabel("accuracy")
-        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        low, high = axes.get_ylim()
+        decimals = 0 if high - low > _WIDE else None
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=decimals))
         axes.yaxis.set_major_locator(MaxNLocator(6))
     plain(axes)
