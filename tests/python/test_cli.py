@@ -197,6 +197,15 @@ def test_a_bad_file_is_one_clear_line(tmp_path: Path, content: bytes, message: s
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", [["replay", *OPTIONS], ["inspect"]])
+def test_a_name_that_does_not_print_is_still_one_line(command: list[str]) -> None:
+    name = "no\nsuch\tfile\x07\u2028é"
+    result = run(*command, name)
+    assert result.exit_code == 1
+    shown = r"no\nsuch\tfile\x07\u2028é"
+    assert result.stderr == f"toggle-rs: {shown}: No such file or directory\n"
+
+
 def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path) -> None:
     absent = tmp_path / "absent" / "file"
     result = run("replay", absent, *OPTIONS)

@@ -47,8 +47,9 @@ ROOMY = 100
 
 
 def fail(message: str) -> NoReturn:
-    """End with one line on standard error."""
-    typer.echo(f"toggle-rs: {message}", err=True)
+    """End with one line on standard error, whatever names of files and damaged data put into it."""
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
+    typer.echo(f"toggle-rs: {line}", err=True)
     raise typer.Exit(1)
 
 
