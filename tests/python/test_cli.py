@@ -78,6 +78,14 @@ def test_names_of_any_kind_and_number_are_drawn(tmp_path: Path) -> None:
     assert "[red]" in result.stdout
 
 
+def test_a_dataset_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(LINE.replace('"math"', r'"ma\u001b[31mth\n\u0007"'))
+    result = run("replay", path, *OPTIONS)
+    assert result.exit_code == 0
+    assert r"ma\x1b[31mth\n\x07 " in result.stdout
+
+
 def test_the_estimator_keeps_the_budgets_and_is_named(tmp_path: Path) -> None:
     path, page = tmp_path / "replay.json", tmp_path / "report.html"
     options = ["--estimator", "window:300", "--json", path, "--report", page]
