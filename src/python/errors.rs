@@ -2,7 +2,9 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
+use super::text::lossy;
 use crate::Error;
 
 pyo3::create_exception!(
@@ -30,16 +32,10 @@ pub(super) fn wrong_type(
     object: &Bound<'_, PyAny>,
     expected: impl Into<String>,
 ) -> PyErr {
-    let kind = object.get_type().fully_qualified_name();
-    let kind = kind.map_or_else(
-        |_| "an object of unknown type".to_owned(),
-        |name| name.to_string(),
-    );
+    let kind = class_name(&object.get_type());
+    let kind = kind.unwrap_or_else(|_| "an object of unknown type".into());
     // The value itself helps where it is short; its repr may be anything.
-    let repr = object
-        .repr()
-        .map(|repr| repr.to_string())
-        .unwrap_or_default();
+    let repr = object.repr().map(|repr| lossy(&repr)).unwrap_or_default();
     let value = if repr.is_empty() || repr.len() > 60 {
         kind
     } else {
@@ -52,4 +48,14 @@ pub(super) fn wrong_type(
         expected: expected.into(),
     }
     .into()
+}
+
+/// `PyTypeMethods::fully_qualified_name`, which panics where a name is no Unicode.
+fn class_name(class: &Bound<'_, PyType>) -> PyResult<String> {
+    let module = lossy(&class.module()?);
+    let name = lossy(&class.qualname()?);
+    Ok(match module.as_str() {
+        "builtins" | "__main__" => name,
+        _ => format!("{module}.{name}"),
+    })
 }

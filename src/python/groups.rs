@@ -9,6 +9,7 @@ use super::arrays::{Array, Scores, Stored, is_sequence, with_scores};
 use super::errors::wrong_type;
 use super::numbers;
 use super::objects::Objects;
+use super::text;
 use crate::Error;
 use crate::column::Column;
 use crate::groups::Groups;
@@ -81,7 +82,7 @@ fn names(ids: &Objects<'_>) -> PyResult<Groups> {
     let texts = objects.iter().zip(&samples).map(|(object, &sample)| {
         let text = object.cast::<PyString>();
         let text = text.map_err(|_| wrong_type("groups", Some(sample), object, ONE_KIND))?;
-        text.to_str().map_err(|_| {
+        text::text(text).ok_or_else(|| {
             let expected = "valid Unicode";
             Error::value_at("groups", sample, "a str with a lone surrogate", expected).into()
         })

@@ -7,6 +7,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::errors::wrong_type;
 use super::objects::Objects;
+use super::text::{lossy, text};
 use crate::Error;
 use crate::keys::{DatasetKey, KeyRef, KeySource, Run};
 
@@ -58,7 +59,7 @@ pub(super) enum Refusal {
 pub(super) enum Flaw {
     /// It is no str, list or tuple of str.
     Kind,
-    /// A lone surrogate keeps a name from being UTF-8.
+    /// A name is not Unicode: it holds a lone surrogate, or worse.
     Unicode,
 }
 
@@ -93,7 +94,7 @@ impl Flaw {
             Self::Unicode => {
                 let value = key
                     .repr()
-                    .map_or_else(|_| "a str".into(), |repr| repr.to_string());
+                    .map_or_else(|_| "a str".into(), |repr| lossy(&repr));
                 let expected = "valid Unicode in names".into();
                 Error::Value {
                     argument,
@@ -118,7 +119,7 @@ pub(super) fn with_key<T>(
 
 fn read_key<T>(object: &Bound<'_, PyAny>, then: impl FnOnce(KeyRef<'_>) -> T) -> Result<T, Flaw> {
     if let Ok(name) = object.cast::<PyString>() {
-        return Ok(then(KeyRef::One(name.to_str().map_err(|_| Flaw::Unicode)?)));
+        return Ok(then(KeyRef::One(text(name).ok_or(Flaw::Unicode)?)));
     }
     let names: Vec<Bound<'_, PyAny>> = if let Ok(list) = object.cast::<PyList>() {
         list.iter().collect()
@@ -129,7 +130,7 @@ fn read_key<T>(object: &Bound<'_, PyAny>, then: impl FnOnce(KeyRef<'_>) -> T) ->
     };
     let names = names.iter().map(|name| {
         let name = name.cast::<PyString>().map_err(|_| Flaw::Kind)?;
-        name.to_str().map_err(|_| Flaw::Unicode)
+        text(name).ok_or(Flaw::Unicode)
     });
     Ok(then(KeyRef::Many(
         &names.collect::<Result<Vec<&str>, Flaw>>()?,

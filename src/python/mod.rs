@@ -20,6 +20,7 @@ mod quantiles;
 mod shaped;
 mod state;
 mod steps;
+mod text;
 mod toggle;
 mod traces;
 mod tracker;

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use super::errors::wrong_type;
+use super::text::lossy;
 use crate::shaping::{Lambda, check_max_score};
 use crate::{Error, Result};
 
@@ -158,5 +159,5 @@ pub(super) fn text(object: &Bound<'_, PyAny>) -> String {
     // An int of more than 4,300 digits has no decimal repr.
     object
         .str()
-        .map_or_else(|_| "a huge number".into(), |text| text.to_string())
+        .map_or_else(|_| "a huge number".into(), |text| lossy(&text))
 }

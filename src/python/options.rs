@@ -6,6 +6,7 @@ use pyo3::types::{PyDict, PyString};
 use super::errors::wrong_type;
 use super::numbers::Given;
 use super::quantiles::pattern_object;
+use super::text::lossy;
 use crate::Error;
 use crate::choice::Choice;
 use crate::toggle::Settings;
@@ -26,7 +27,7 @@ pub(super) fn option<T: Choice + Default>(
     let Ok(name) = object.cast::<PyString>() else {
         return Err(wrong_type(argument, None, object, names));
     };
-    let name = name.to_string_lossy();
+    let name = lossy(name);
     let choice = T::ALL.iter().find(|(choice, _)| *choice == name);
     Ok(choice
         .map(|&(_, value)| value)

@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyString, PyType};
 use super::errors::wrong_type;
 use super::numbers::{self, Given};
 use super::state::{self, Reduced, Stateful};
+use super::text::lossy;
 use super::values::{Floats, Integers, Question};
 use crate::quantile::{self as core, Estimator, LengthEstimator, Quantile, Rank};
 use crate::{Error, Result};
@@ -261,7 +262,7 @@ pub(super) fn pattern(estimator: &Given<'_>, percentile: f64) -> PyResult<Estima
         return Ok(Estimator::by_name("exact", percentile)?);
     };
     if let Ok(name) = object.cast::<PyString>() {
-        return Ok(Estimator::by_name(&name.to_string_lossy(), percentile)?);
+        return Ok(Estimator::by_name(&lossy(name), percentile)?);
     }
     estimators!(cast_any(object));
     let expected = "\"exact\", \"p2\", \"gk\" or an empty estimator";

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::keys::to_tuple;
+use super::text::Text;
 use crate::traces::{self, Count, Fields, Reader};
 
 pyo3::create_exception!(
@@ -115,17 +116,20 @@ fn signed(py: Python<'_>, column: Vec<u64>) -> PyResult<Py<PyArray1<i64>>> {
 ///     TraceError: A line is damaged, or there is not one rollout.
 ///     OSError: A file cannot be read.
 #[pyfunction]
-#[pyo3(signature = (paths, *, columns = None, count = "tokens", progress = None, allow_empty = false))]
+#[pyo3(
+    signature = (paths, *, columns = None, count = Text("tokens".into()), progress = None, allow_empty = false),
+    text_signature = "(paths, *, columns=None, count='tokens', progress=None, allow_empty=False)",
+)]
 pub(super) fn read_traces(
     py: Python<'_>,
     paths: Vec<PathBuf>,
-    columns: Option<HashMap<String, String>>,
-    count: &str,
+    columns: Option<HashMap<Text, Text>>,
+    count: Text,
     progress: Option<Py<PyAny>>,
     allow_empty: bool,
 ) -> PyResult<Rollouts> {
     let fields = Fields {
-        count: count_of(count)?,
+        count: count_of(&count.0)?,
         ..columns.map_or_else(|| Ok(Fields::default()), fields_of)?
     };
     let report = move |bytes| {
@@ -161,7 +165,11 @@ fn count_of(count: &str) -> PyResult<Count> {
     }
 }
 
-fn fields_of(mut columns: HashMap<String, String>) -> PyResult<Fields> {
+fn fields_of(columns: HashMap<Text, Text>) -> PyResult<Fields> {
+    let texts = columns
+        .into_iter()
+        .map(|(Text(column), Text(field))| (column, field));
+    let mut columns: HashMap<String, String> = texts.collect();
     let mut needed = |column: &str| {
         columns.remove(column).ok_or_else(|| {
             PyValueError::new_err(format!("columns: the field of '{column}' is missing"))

@@ -56,6 +56,11 @@ def key_object(values: list[Any]) -> np.ndarray:
     return result
 
 
+def no_unicode(width: int = 2) -> np.ndarray:
+    """One text, as NumPy reads any bytes for one: a number beyond the last code point."""
+    return np.array([[0x110000] * width], "u4").view(f"U{width}")[0]
+
+
 # Arguments of both methods. "lengths" in a pattern also stands for "sequence_lengths".
 VALUE_ERRORS: dict[str, tuple[dict[str, Any], str]] = {
     "NaN score": (scores(np.nan), r"^scores\[7\]: got nan"),
@@ -89,6 +94,10 @@ VALUE_ERRORS: dict[str, tuple[dict[str, Any], str]] = {
     "lone surrogate in a list": (names(["a", "\udfff"]), r"datasets\[7\]"),
     "lone surrogate in an array": ({"datasets": key_object(["a"] * 7 + ["\ud800"])}, r"datasets\[7\]"),
     "lone surrogate in a str array": ({"datasets": np.array(["a"] * 7 + ["\ud800"])}, r"datasets\[7\]"),
+    "no Unicode in a str array": ({"datasets": np.append(np.array(["a"] * 7), no_unicode())}, r"^datasets\[7\]: .*valid Unicode"),
+    "no Unicode in an array": ({"datasets": key_object(["a"] * 7 + no_unicode().tolist())}, r"^datasets\[7\]: .*valid Unicode"),
+    "no Unicode": (names(no_unicode().tolist()[0]), r"^datasets\[7\]: .*valid Unicode"),
+    "no Unicode in a list": (names(["a", no_unicode(3).tolist()[0]]), r"^datasets\[7\]: .*valid Unicode"),
     "NaN maximum": ({"max_possible_score": float("nan")}, "^max_possible_score: got nan"),
     "infinite maximum": ({"max_possible_score": float("inf")}, "^max_possible_score: got inf"),
     "zero maximum": ({"max_possible_score": 0.0}, "^max_possible_score: got -?0"),
@@ -309,6 +318,19 @@ def test_budget_of_what_is_no_key(tracker: ToggleBudgetTracker, key: Any) -> Non
         tracker.budget(key)
 
 
-def test_budget_of_a_lone_surrogate(tracker: ToggleBudgetTracker) -> None:
+@pytest.mark.parametrize("name", ["\ud800", no_unicode().tolist()[0]])
+def test_budget_of_what_is_no_unicode(tracker: ToggleBudgetTracker, name: str) -> None:
     with unchanged(tracker), pytest.raises(ValueError, match="dataset"):
-        tracker.budget("\ud800")
+        tracker.budget(name)
+
+
+@pytest.mark.parametrize("of", ["repr", "class"])
+def test_a_message_about_what_is_no_unicode(tracker: ToggleBudgetTracker, of: str) -> None:
+    text = no_unicode().tolist()[0]
+    shown = {"repr": text if of == "repr" else "x" * 99, "class": text if of == "class" else "Odd"}
+    odd = type(shown["class"], (), {"__repr__": lambda _: shown["repr"]})
+    with (
+        unchanged(tracker),
+        pytest.raises(TypeError, match=r"^datasets\[0\]: got .*expected a str"),
+    ):
+        tracker.update([odd()], [1], np.ones(1), 1.0)

@@ -78,6 +78,14 @@ def test_names_of_any_kind_and_number_are_drawn(tmp_path: Path) -> None:
     assert "[red]" in result.stdout
 
 
+def test_a_dataset_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(LINE.replace('"math"', r'"ma\u001b[31mth\n\u0007"'))
+    result = run("replay", path, *OPTIONS)
+    assert result.exit_code == 0
+    assert r"ma\x1b[31mth\n\x07 " in result.stdout
+
+
 def test_the_estimator_keeps_the_budgets_and_is_named(tmp_path: Path) -> None:
     path, page = tmp_path / "replay.json", tmp_path / "report.html"
     options = ["--estimator", "window:300", "--json", path, "--report", page]
@@ -195,6 +203,15 @@ def test_a_bad_file_is_one_clear_line(tmp_path: Path, content: bytes, message: s
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("toggle-rs: " + message.replace("{path}", str(path)))
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [["replay", *OPTIONS], ["inspect"]])
+def test_a_name_that_does_not_print_is_still_one_line(command: list[str]) -> None:
+    name = "no\nsuch\tfile\x07\u2028é"
+    result = run(*command, name)
+    assert result.exit_code == 1
+    shown = r"no\nsuch\tfile\x07\u2028é"
+    assert result.stderr == f"toggle-rs: {shown}: No such file or directory\n"
 
 
 def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import toggle_rs
 from agreement import unchanged
-from test_bad_input import FOREIGN_LENGTHS, FOREIGN_SCORES, key_object, with_last
+from test_bad_input import FOREIGN_LENGTHS, FOREIGN_SCORES, key_object, no_unicode, with_last
 from toggle_rs import Toggle
 from toggle_runs import ESTIMATORS
 
@@ -155,6 +155,7 @@ GROUPS: dict[str, tuple[Any, type[Exception], str]] = {
     "tuples": ([("a", 1)] * N, TypeError, r"^groups\[0\]: "),
     "lists of str": ([["a"]] * N, TypeError, r"^groups\[0\]: "),
     "a lone surrogate": (["a"] * 7 + ["\udc80"], ValueError, r"^groups\[7\]: got .*surrogate"),
+    "no Unicode": (["a"] * 7 + no_unicode().tolist(), ValueError, r"^groups\[7\]: got .*valid Unicode"),
     "an int of 2**127": ([1] * 7 + [2**127], ValueError, r"^groups\[7\]: got 170141183460469231731687303715884105728, expected an int in"),
     "an int of -10**5000": ([1] * 7 + [-(10**5000)], ValueError, r"^groups\[7\]: got a huge number"),
 }  # fmt: skip
@@ -337,6 +338,8 @@ SETTINGS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "penalty unknown": ({"penalty": "half"}, ValueError, "^penalty: got \"half\", expected \"zero\" or \"cap_at_zero\""),
     "penalty None": ({"penalty": None}, TypeError, "^penalty: "),
     "penalty a surrogate": ({"penalty": "\ud800"}, ValueError, "^penalty: "),
+    "penalty no Unicode": ({"penalty": no_unicode().tolist()[0]}, ValueError, "^penalty: got .*expected"),
+    "estimator no Unicode": ({"estimator": no_unicode().tolist()[0]}, ValueError, "^estimator: got .*expected"),
     "estimator unknown": ({"estimator": "kll"}, ValueError, "^estimator: got \"kll\""),
     "estimator empty": ({"estimator": ""}, ValueError, "^estimator: "),
     "estimator None": ({"estimator": None}, TypeError, "^estimator: "),

@@ -68,6 +68,23 @@ def test_repeated_and_torn_rows_are_counted(write: Callable[..., Path]) -> None:
     assert repr(got) == "<Rollouts: 1 rows, 1 datasets>"
 
 
+def test_words_that_are_no_unicode_are_refused(write: Callable[..., Path]) -> None:
+    path = write(row(0, 0))
+    (name,) = np.array([0x110000] * 2, "u4").view("U2").tolist()
+    columns = {
+        "step": "step",
+        "group": "prompt_idx",
+        "reward": "reward",
+        "length": "response_tokens",
+    }
+    assert len(read_traces([path], columns=columns)) == 1
+    for bad in (columns | {name: "x"}, columns | {"step": name}):
+        with pytest.raises(ValueError, match="expected valid Unicode"):
+            read_traces([path], columns=bad)
+    with pytest.raises(ValueError, match="expected valid Unicode"):
+        read_traces([path], count=name)
+
+
 def test_a_damaged_line_is_a_value_error_that_names_file_and_line(
     write: Callable[..., Path],
 ) -> None:

@@ -52,8 +52,8 @@ ROOMY = 100
 
 
 def fail(message: str) -> NoReturn:
-    """End with one line on standard error."""
-    typer.echo(f"toggle-rs: {message}", err=True)
+    """End with one line on standard error, whatever names of files and damaged data put into it."""
+    typer.echo(f"toggle-rs: {_printable(message)}", err=True)
     raise typer.Exit(1)
 
 
@@ -161,6 +161,11 @@ def write(files: Iterable[tuple[Path | None, Callable[[Path], object]]]) -> list
     return [path for path, _ in asked]
 
 
+def _printable(text: str) -> str:
+    """The text on one line, with an escape for what would steer a terminal."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def _rich(table: Table, gap: int) -> RichTable:
     rich = RichTable(
         title=table.title,
@@ -175,5 +180,5 @@ def _rich(table: Table, gap: int) -> RichTable:
         else:
             rich.add_column(name, justify="right", no_wrap=True)
     for row in table.rows:
-        rich.add_row(*map(Text, row))
+        rich.add_row(*map(Text, map(_printable, row)))
     return rich
