@@ -41,6 +41,10 @@ enum Call {
 /// Tuples of two sketches that are still merged: merging may add them up.
 const TUPLES: usize = 10_000;
 
+/// Different numbers up to which the widest gap is still looked for: each time
+/// it is looked for among all of them.
+const SEEN: usize = 20_000;
+
 /// Bits of a number other than -0.0, in an order that is that of the numbers.
 fn to_key(value: f64) -> i64 {
     let bits = (value + 0.0).to_bits().cast_signed();
@@ -88,6 +92,9 @@ impl Pair {
     }
 
     fn fill_gap(&mut self, n: u32) {
+        if self.seen.as_ref().is_some_and(|seen| seen.len() > SEEN) {
+            return;
+        }
         let sorted = self.sorted();
         let gap = sorted.and_then(|sorted| widest_gap(&self.gk, &sorted));
         let (low, high) = gap.unwrap_or((0.0, 1e300));
