@@ -43,7 +43,7 @@ const TUPLES: usize = 10_000;
 
 /// Different numbers up to which the widest gap is still looked for: each time
 /// it is looked for among all of them.
-const SEEN: usize = 20_000;
+const SEEN: usize = 2_000;
 
 /// Bits of a number other than -0.0, in an order that is that of the numbers.
 fn to_key(value: f64) -> i64 {
