@@ -171,24 +171,27 @@ impl<W: Weight> Histogram<W> {
     /// Adds `weight` to each of `values`.
     #[inline]
     pub fn add_all(&mut self, mut values: impl Iterator<Item = u64>, weight: W) {
-        let mut next = match self {
-            Self::Blocks(blocks) => blocks.add_while_fast(&mut values, weight),
-            Self::List(_) => values.next(),
-        };
-        while let Some(value) = next {
-            let mut run = 1;
-            next = values.next();
-            while W::EXACT && next == Some(value) {
-                run += 1;
-                next = values.next();
+        // What takes long is added once for as often as it comes: responses pile
+        // up at the longest length, which lies far from the others.
+        let mut slow = None;
+        let mut times = 0;
+        loop {
+            let next = match self {
+                Self::Blocks(blocks) => blocks.add_while_fast(&mut values, weight),
+                Self::List(_) => values.next(),
+            };
+            if W::EXACT && next == slow {
+                times += 1;
+            } else if let Some(value) = slow {
+                self.add_slow(value, weight.times(times));
+                times = 1;
+            } else {
+                times = 1;
             }
-            self.add_slow(value, weight.times(run));
-            if let Self::Blocks(blocks) = self
-                && let Some(value) = next
-                && blocks.add_fast(value, weight)
-            {
-                next = blocks.add_while_fast(&mut values, weight);
+            if next.is_none() {
+                return;
             }
+            slow = next;
         }
     }
 
