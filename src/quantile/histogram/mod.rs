@@ -176,22 +176,26 @@ impl<W: Weight> Histogram<W> {
         let mut slow = None;
         let mut times = 0;
         loop {
-            let next = match self {
+            let mut next = match self {
                 Self::Blocks(blocks) => blocks.add_while_fast(&mut values, weight),
                 Self::List(_) => values.next(),
             };
-            if W::EXACT && next == slow {
+            while W::EXACT && next.is_some() && next == slow {
                 times += 1;
-            } else if let Some(value) = slow {
+                next = values.next();
+            }
+            if let (Self::Blocks(blocks), Some(value)) = (&mut *self, next)
+                && blocks.add_fast(value, weight)
+            {
+                continue;
+            }
+            if let Some(value) = slow {
                 self.add_slow(value, weight.times(times));
-                times = 1;
-            } else {
-                times = 1;
             }
             if next.is_none() {
                 return;
             }
-            slow = next;
+            (slow, times) = (next, 1);
         }
     }
 
