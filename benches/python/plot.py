@@ -50,10 +50,8 @@ def lengths(axes: Axes) -> None:
         if LEFT_OUT not in name
     }
     names = sorted(speed, key=speed.__getitem__, reverse=True)
-    is_ours = [
-        name.partition("(")[0].endswith("Quantile") and "river" not in name for name in names
-    ]
-    colours = [OURS if ours else OTHERS for ours in is_ours]
+    # A peer has one of ours that does the same work.
+    colours = [OTHERS if report["beside"][name] else OURS for name in names]
     bars(axes, names, [speed[name] for name in names], colours)
     axes.set_xlabel("ns a length, lognormal, batches of 4,096 (log)", fontsize=9)
 

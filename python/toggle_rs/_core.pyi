@@ -286,5 +286,4 @@ def read_traces(
     columns: dict[str, str] | None = None,
     count: Literal["tokens", "words", "characters"] = "tokens",
     progress: Callable[[int], object] | None = None,
-    allow_empty: bool = False,
 ) -> Rollouts: ...

@@ -16,7 +16,7 @@ pyo3::create_exception!(
     toggle_rs,
     TraceError,
     PyValueError,
-    "A trace file with a damaged line, or files without a single rollout."
+    "A trace file with a damaged line, or without a single rollout."
 );
 
 impl From<traces::TraceError> for PyErr {
@@ -110,15 +110,14 @@ fn signed(py: Python<'_>, column: Vec<u64>) -> PyResult<Py<PyArray1<i64>>> {
 ///         takes an integer or a list of integers.
 ///     progress: Called every few megabytes with the bytes of the files that were read since its
 ///         last call.
-///     allow_empty: Return no rows, rather than raise, where there are none.
 ///
 /// Raises:
-///     TraceError: A line is damaged, or there is not one rollout.
+///     TraceError: A line is damaged, or a file holds not one rollout.
 ///     OSError: A file cannot be read.
 #[pyfunction]
 #[pyo3(
-    signature = (paths, *, columns = None, count = Text("tokens".into()), progress = None, allow_empty = false),
-    text_signature = "(paths, *, columns=None, count='tokens', progress=None, allow_empty=False)",
+    signature = (paths, *, columns = None, count = Text("tokens".into()), progress = None),
+    text_signature = "(paths, *, columns=None, count='tokens', progress=None)",
 )]
 pub(super) fn read_traces(
     py: Python<'_>,
@@ -126,7 +125,6 @@ pub(super) fn read_traces(
     columns: Option<HashMap<Text, Text>>,
     count: Text,
     progress: Option<Py<PyAny>>,
-    allow_empty: bool,
 ) -> PyResult<Rollouts> {
     let fields = Fields {
         count: count_of(&count.0)?,
@@ -144,11 +142,7 @@ pub(super) fn read_traces(
     let rollouts = py.detach(move || {
         let mut reader = Reader::new(fields);
         reader.read_files(&paths, report)?;
-        if allow_empty {
-            Ok(reader.finish_even_if_empty())
-        } else {
-            reader.finish().map_err(PyErr::from)
-        }
+        reader.finish().map_err(PyErr::from)
     })?;
     Rollouts::new(py, rollouts)
 }

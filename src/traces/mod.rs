@@ -13,8 +13,8 @@
 //! `(step, sample_idx)` again; then the later row counts: later in the order
 //! in which the files are given, and by line within a file. A writer that was
 //! killed leaves half a line at the end of its file: that line is left out
-//! and counted. Whatever else is wrong ends the reading, and the error names
-//! file and line.
+//! and counted. Whatever else is wrong ends the reading, also a file without a
+//! single rollout, and the error names file and line.
 //!
 //! ```
 //! use std::io::Write;
@@ -67,12 +67,15 @@ pub enum TraceError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Not one rollout in all the files.
-    #[error("no rollouts in {files} trace file{}", if *files == 1 { "" } else { "s" })]
+    /// A file without a single rollout.
+    #[error("{}: no rollouts", path.display())]
     Empty {
-        /// Number of files.
-        files: usize,
+        /// The file.
+        path: PathBuf,
     },
+    /// There was nothing to read.
+    #[error("no trace files")]
+    NoFiles,
 }
 
 /// Rollouts as columns, sorted by step, then by sample.
@@ -107,8 +110,8 @@ impl Rollouts {
     /// Takes time linear in the size of the files, on all processors.
     ///
     /// # Errors
-    /// [`TraceError`] for the first file that cannot be read or holds a
-    /// damaged line, and when there is no rollout at all.
+    /// [`TraceError`] for the first file that cannot be read, holds a damaged
+    /// line or not a single rollout, and when there is no file at all.
     pub fn read<P: AsRef<Path> + Sync>(paths: &[P]) -> Result<Self, TraceError> {
         let mut reader = Reader::default();
         reader.read_files(paths, |_| Ok::<(), TraceError>(()))?;
@@ -147,7 +150,6 @@ pub struct Reader {
     rows: Vec<line::Row>,
     keys: KeyTable,
     torn: u64,
-    files: usize,
 }
 
 impl Reader {
@@ -186,25 +188,22 @@ impl Reader {
             self.rows.truncate(rows);
             self.keys.truncate(keys);
         })?;
+        if self.rows.len() == rows {
+            let path = path.to_owned();
+            return Err(TraceError::Empty { path }.into());
+        }
         self.torn += u64::from(torn);
-        self.files += 1;
         Ok(())
     }
 
     /// Sorts what was read and drops the rows that were logged again.
     ///
     /// # Errors
-    /// [`TraceError::Empty`] when no file held a rollout.
+    /// [`TraceError::NoFiles`] when none was read.
     pub fn finish(self) -> Result<Rollouts, TraceError> {
         if self.rows.is_empty() {
-            return Err(TraceError::Empty { files: self.files });
+            return Err(TraceError::NoFiles);
         }
-        Ok(self.finish_even_if_empty())
-    }
-
-    /// [`Reader::finish`], for one of many who read a part each.
-    #[must_use]
-    pub fn finish_even_if_empty(self) -> Rollouts {
         let Self {
             mut rows,
             keys,
@@ -248,6 +247,6 @@ impl Reader {
             )]
             rollouts.dataset.push(id as u32);
         }
-        rollouts
+        Ok(rollouts)
     }
 }

@@ -139,6 +139,5 @@ impl Reader {
             row
         }));
         self.torn += part.torn;
-        self.files += part.files;
     }
 }

@@ -181,8 +181,8 @@ def test_a_missing_argument_is_a_usage_error(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no rollouts in 1 trace file"),
-        (LINE.encode()[:-20], "no rollouts in 1 trace file"),
+        (b"", "{path}: no rollouts"),
+        (LINE.encode()[:-20], "{path}: no rollouts"),
         (b"[]\n", "{path}, line 1: expected object but found array at column 1"),
         (
             (LINE + LINE.replace('"reward": 1', '"reward": NaN')).encode(),

@@ -98,9 +98,11 @@ def test_a_damaged_line_is_a_value_error_that_names_file_and_line(
 
 
 def test_files_without_rollouts_are_an_error(write: Callable[..., Path]) -> None:
-    with pytest.raises(TraceError, match=r"^no rollouts in 2 trace files$"):
-        read_traces([write(name="a"), write(name="b")])
-    with pytest.raises(TraceError, match=r"^no rollouts in 0 trace files$"):
+    for files in ([write(name="a")], [SAMPLE[0], write(name="a")]):
+        with pytest.raises(TraceError) as caught:
+            read_traces(files)
+        assert str(caught.value) == f"{files[-1]}: no rollouts"
+    with pytest.raises(TraceError, match=r"^no trace files$"):
         read_traces([])
 
 

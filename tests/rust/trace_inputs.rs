@@ -206,7 +206,7 @@ fn of_many_files_the_first_bad_one_is_named_and_none_is_taken_in() {
             }
         );
     }
-    let stop = |_| Err(TraceError::Empty { files: 99 });
+    let stop = |_| Err(TraceError::NoFiles);
     let stopped = Reader::default().read_files(&paths, stop);
-    assert!(matches!(stopped, Err(TraceError::Empty { files: 99 })));
+    assert!(matches!(stopped, Err(TraceError::NoFiles)));
 }

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from toggle_rs import TraceError
 from toggle_rs.rollouts import Columns, gather
 
-from .source import NEEDED, TRL_COLUMNS
+from .source import TRL_COLUMNS
 
 if TYPE_CHECKING:
     from .source import Source
@@ -30,11 +30,11 @@ class _CellError(ValueError):
 
 
 def read_parquet(path: Path, source: Source) -> Columns:
-    """The columns of one file, which may have no rows.
+    """The columns of one file.
 
     Raises:
         TraceError: A column is missing or of the wrong type, or a value is out of range; or the
-            file is damaged.
+            file has no rows, or is damaged.
     """
     parts = []
     try:
@@ -50,8 +50,8 @@ def read_parquet(path: Path, source: Source) -> Columns:
             raise
         first = str(error).partition("\n")[0]
         raise TraceError(f"{path}: damaged Parquet file: {first}") from error
-    if not parts:
-        parts = [_columns({name: [] for name in NEEDED}, [], None)]
+    if row == 0:
+        raise TraceError(f"{path}: no rollouts")
     return gather(parts, is_numbered=source.is_numbered)
 
 

@@ -34,11 +34,12 @@ def read_rollouts(
         progress: Called with the bytes of the files that were read since its last call.
 
     Raises:
-        TraceError: A row is damaged, or there is not one rollout.
+        TraceError: A row is damaged, or a file holds not one rollout.
         OSError: A file cannot be read.
         ModuleNotFoundError: pyarrow or Ray is needed and not installed.
     """
-    if ray_address is None and not any(map(_is_parquet, paths)) and not source.is_reward_open:
+    is_read_here = ray_address is None and not source.is_reward_open
+    if not paths or (is_read_here and not any(map(_is_parquet, paths))):
         return read_traces(paths, columns=source.columns, count=source.count, progress=progress)
     parts: Iterable[Columns]
     if ray_address is None:
@@ -51,13 +52,11 @@ def read_rollouts(
     for path, part in zip(paths, parts, strict=True):
         done.append(part)
         progress(path.stat().st_size)
-    if not any(map(len, done)):
-        raise TraceError(f"no rollouts in {len(paths)} file{'s' * (len(paths) != 1)}")
     return gather(done, is_numbered=source.is_numbered)
 
 
 def read_part(path: Path, source: Source) -> Columns:
-    """One file, which may be empty."""
+    """One file."""
     if _is_parquet(path):
         from .parquet import read_parquet  # noqa: PLC0415 - pyarrow may be missing, and is slow
 
@@ -65,7 +64,7 @@ def read_part(path: Path, source: Source) -> Columns:
     path.stat()  # What does not exist is no file of the wrong kind.
     if source.is_reward_open and "reward" not in source.columns:
         raise TraceError(f"{path}: no Parquet file: name its column of rewards, as in reward=NAME")
-    rows = read_traces([path], columns=source.columns, count=source.count, allow_empty=True)
+    rows = read_traces([path], columns=source.columns, count=source.count)
     columns = {name: getattr(rows, name) for name in COLUMNS}
     return Columns(**columns, names=rows.names, repeated=rows.repeated, torn=rows.torn)
 

@@ -1,18 +1,30 @@
-"""The responses to a prompt as Toggle counts them, out of the trajectories that verl keeps."""
+"""The responses to a prompt as Toggle counts them, out of the trajectories that trainers keep."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from toggle_rs import Toggle
+from toggle_rs.estimators import estimator_of
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from toggle_rs import Shaped, Toggle
+    from toggle_rs import Shaped
+
+
+def toggle_of(settings: Mapping[str, Any]) -> tuple[Toggle, float]:
+    """A `Toggle` and the `max_score` (1.0), from a configuration that has the estimator as text."""
+    settings = dict(settings)
+    max_score = settings.pop("max_score", 1.0)
+    if "estimator" in settings:
+        settings["estimator"] = estimator_of(str(settings["estimator"]))
+    return Toggle(**settings), max_score
 
 
 class Response(NamedTuple):

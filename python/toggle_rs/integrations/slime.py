@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toggle_rs import Toggle
-from toggle_rs.estimators import estimator_of
-from toggle_rs.integrations._responses import observe, responses_of, shape
+from toggle_rs.integrations._responses import observe, responses_of, shape, toggle_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,11 +31,7 @@ class _Run:
     def __init__(self, args: Any) -> None:
         if not getattr(args, "toggle", None):
             raise ValueError("args.toggle: missing; --custom-config-path takes a file with it")
-        settings = dict(args.toggle)
-        self.max_score = settings.pop("max_score", 1.0)
-        if "estimator" in settings:
-            settings["estimator"] = estimator_of(str(settings["estimator"]))
-        self.toggle = Toggle(**settings)
+        self.toggle, self.max_score = toggle_of(args.toggle)
         self.rollout_id: int | None = None
         self.states: dict[int, bytes] = {}
         """As of the end of a rollout: the next one may be there before this one is saved."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toggle_rs import Toggle
-from toggle_rs.estimators import estimator_of
 from toggle_rs.integrations._responses import (
     Response,
     changed,
@@ -24,6 +23,7 @@ from toggle_rs.integrations._responses import (
     responses_of,
     shape,
     shared_scores,
+    toggle_of,
 )
 
 try:
@@ -81,10 +81,7 @@ class ToggleReplayBuffer(ReplayBuffer):  # type: ignore[misc]  # verl has no typ
             expected = "ToggleReplayBuffer" + "Async" * (trainer_mode != "sync")
             raise ValueError(f"trainer_mode: {trainer_mode!r} takes {expected}")
         settings = OmegaConf.to_container(sampler_kwargs, resolve=True)
-        self._max_score = settings.pop("max_score", 1.0)
-        if "estimator" in settings:
-            settings["estimator"] = estimator_of(str(settings["estimator"]))
-        self.toggle = Toggle(**settings)
+        self.toggle, self._max_score = toggle_of(settings)
         self._responses: dict[str, list[Response]] = {}
         self._step = 0  # verl's first is 1
         super().__init__(

@@ -75,5 +75,5 @@ def test_the_first_error_is_that_of_one_process(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         read_rollouts([SHARDS[0], tmp_path / "absent"], Source(), ray_address="local")
     assert caught.value.filename == str(tmp_path / "absent")
-    with pytest.raises(TraceError, match="no rollouts in 1 file"):
+    with pytest.raises(TraceError, match="empty: no rollouts"):
         read_rollouts([shard(tmp_path / "empty", range(0))], Source(), ray_address="local")
