@@ -7,7 +7,6 @@
 
 mod arrays;
 mod batch;
-mod calls;
 mod convert;
 mod errors;
 mod groups;
@@ -19,11 +18,12 @@ mod options;
 mod quantiles;
 mod shaped;
 mod state;
-mod steps;
 mod text;
 mod toggle;
+mod toggle_calls;
 mod traces;
 mod tracker;
+mod tracker_calls;
 mod values;
 
 use pyo3::prelude::*;

@@ -7,13 +7,13 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
-use super::calls::{Observe, Shape};
 use super::keys::{key_dict, with_key};
 use super::numbers::{self, Given};
 use super::options::{option, settings_dict};
 use super::quantiles;
 use super::shaped::Shaped;
 use super::state::{self, Base, Reduced, Stateful};
+use super::toggle_calls::{Observe, Shape};
 use crate::Result;
 use crate::toggle::{Settings, Toggle as Core};
 

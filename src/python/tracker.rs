@@ -14,7 +14,7 @@ use super::lengths::LengthArgument;
 use super::numbers::{self, Given, MaxScore};
 use super::quantiles;
 use super::state::{self, Base, Reduced, Stateful};
-use super::steps::{Arguments, NormalStep, PenaltyStep, Update, metrics};
+use super::tracker_calls::{Arguments, NormalStep, PenaltyStep, Update, metrics};
 use crate::Result;
 use crate::quantile::Estimator;
 use crate::schedule::Schedule;

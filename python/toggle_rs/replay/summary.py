@@ -26,6 +26,7 @@ PERCENTILES: Final = (10, 50, 80, 90, 100)
 """Percentiles of the lengths of correct responses that a summary gives."""
 
 _BINS: Final = 40
+_MOST_PARTS: Final = 20  # Of a histogram of accuracies.
 _SHOWN: Final = 99  # Percentile of the lengths up to which a histogram goes.
 _PHASES: Final = (("normal", False), ("length penalty", True))
 
@@ -154,6 +155,10 @@ def replay(rollouts: RolloutColumns, settings: Settings, unit: str = "tokens") -
     run = play(layout, settings)
     flow = flow_of(run)
     accuracy = run.accuracy[~np.isnan(run.accuracy)]
+    # A bin around each accuracy that the largest group can have: bins of another width would be
+    # empty here and full there. Few enough to be told apart.
+    parts = min(int(layout.group_sizes.max()), _MOST_PARTS)
+    ends = (-0.5 / parts, 1 + 0.5 / parts)
     # A dataset may be a problem: there may be thousands.
     counts = np.bincount(layout.dataset, minlength=len(layout.names))
     rows_of = np.split(np.argsort(layout.dataset, kind="stable"), np.cumsum(counts)[:-1])
@@ -171,7 +176,7 @@ def replay(rollouts: RolloutColumns, settings: Settings, unit: str = "tokens") -
         },
         flow=flow,
         outcome=outcome_of(run, flow),
-        group_accuracy=_histogram(np.clip(accuracy, 0, 1), (0, 1), 10),
+        group_accuracy=_histogram(np.clip(accuracy, 0, 1), ends, parts + 1),
         rollouts=len(rollouts),
         warnings=list(warnings_about(layout, settings)),
         unit=unit,

@@ -100,7 +100,7 @@ def _replay_pictures(replay: Replay) -> Iterator[Picture]:
     yield Picture(
         "Accuracy by group",
         replay_figures.group_accuracy(replay),
-        "Groups from λ on are held to the budget.",
+        "Groups from λ on, the stronger bars, are held to the budget.",
     )
     yield Picture(
         "Groups through shaping and filter",

@@ -123,8 +123,10 @@ def group_accuracy(replay: Replay) -> Figure:
     axes = picture.subplots()
     edges, counts = replay.group_accuracy.edges, replay.group_accuracy.counts
     lambda_ = replay.settings.lambda_
-    middles = [(a + b) / 2 for a, b in pairwise(edges)]
-    axes.bar(middles, counts, width=0.09, color=BAR)
+    for (start, end), count in zip(pairwise(edges), counts, strict=True):
+        middle, width = (start + end) / 2, end - start
+        is_held = middle >= lambda_ - width / 100  # The edges are rounded.
+        axes.bar(middle, count, 0.85 * width, color=BAR, alpha=1 if is_held else 0.5)
     if 0 <= lambda_ <= 1:
         axes.axvline(lambda_, color=ACCENT, linewidth=1.6)
         is_right = lambda_ > 0.7  # noqa: PLR2004 - where the text would leave the picture
@@ -136,7 +138,7 @@ def group_accuracy(replay: Replay) -> Figure:
             ha="right" if is_right else "left",
             color=ACCENT,
         )
-    axes.set_xlim(0, 1)
+    axes.set_xlim(edges[0], edges[-1])
     axes.xaxis.set_major_formatter(PercentFormatter(1))
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.set_xlabel("accuracy of the group")
