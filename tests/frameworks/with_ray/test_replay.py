@@ -35,11 +35,10 @@ def shard(path: Path, samples: range, **fields: object) -> Path:
 
 
 def test_columns_and_replay_are_those_of_one_process(tmp_path: Path) -> None:
-    # A run that was resumed, and a file without a rollout.
+    # A run that was resumed.
     torn = shard(tmp_path / "a.jsonl", range(8))
     torn.write_text(torn.read_text() + '{"step": 9')
     shards = [torn, SHARDS[1], SHARDS[0], shard(tmp_path / "b.jsonl", range(4, 6))]
-    shards.append(shard(tmp_path / "c.jsonl", range(0)))
     alone = read_rollouts(shards, Source())
     spread = read_rollouts(shards, Source(), ray_address="local")
     for name in COLUMNS:
