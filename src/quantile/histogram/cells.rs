@@ -55,7 +55,7 @@ pub(crate) trait Cells<W: Weight>: Clone + Debug {
 }
 
 /// What a cell can be.
-pub(super) trait Cell<W>: Copy + Debug + Default + PartialEq + Into<W> {
+pub(super) trait Cell<W>: Copy + Debug + Default + PartialOrd + Into<W> {
     /// `None` when this type cannot hold the sum.
     fn plus(self, weight: W) -> Option<Self>;
 }
@@ -121,7 +121,7 @@ impl<W: Weight, T: Cell<W>> Cells<W> for Box<[T]> {
     }
 
     fn most(&self) -> W {
-        most(self.iter().map(|&cell| cell.into()))
+        most(self.iter().copied()).into()
     }
 
     fn first_in(&self, range: Range<usize>) -> Option<(usize, W)> {

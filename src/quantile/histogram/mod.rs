@@ -43,9 +43,9 @@ pub(super) trait Weight: Copy + Debug + Default + PartialOrd {
 }
 
 /// The largest of some weights.
-fn most<W: Weight>(weights: impl Iterator<Item = W>) -> W {
+fn most<T: Default + PartialOrd>(weights: impl Iterator<Item = T>) -> T {
     let larger = |most, weight| if weight > most { weight } else { most };
-    weights.fold(W::default(), larger)
+    weights.fold(T::default(), larger)
 }
 
 /// A sorted list of lengths, each with a weight that is not zero.
