@@ -1,7 +1,8 @@
 //! Which samples of a batch are correct.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use super::arrays::{Array, Scores, Stored, View, is_sequence, with_scores};
 use super::numbers::{Given, MaxScore};
@@ -16,6 +17,11 @@ pub(super) fn correct_mask(
     max_score: &Given<'_>,
 ) -> PyResult<Vec<bool>> {
     let given = max_score.0.as_ref();
+    if correct.is_some() && given.is_some() {
+        let message =
+            "max_score: given beside correct, where it has no effect: pass one of the two";
+        return Err(PyValueError::new_err(message));
+    }
     let limit = given.map_or(Ok(Limit::One(MaxScore::python(1.0))), Limit::new)?;
     if let Some(scores) = scores {
         limit.check_len(scores.len())?;
@@ -51,7 +57,7 @@ enum Limit<'py> {
 
 impl<'py> Limit<'py> {
     fn new(object: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if !is_sequence(object)? {
+        if object.is_instance_of::<PyString>() || !is_sequence(object)? {
             return Ok(Self::One(MaxScore::new("max_score", object)?));
         }
         let array = Array::new("max_score", object)?;
