@@ -256,7 +256,7 @@ def test_files_that_are_no_traces_lead_to_the_option(tmp_path: Path) -> None:
 
 def test_a_fraction_for_a_percentile_is_doubted() -> None:
     said = run("replay", *SAMPLE, "--m", "5", "--lambda", "0.5", "--percentile", "0.8").stderr
-    assert "percentile 0.8 is below 1: percentiles go from 0 to 100" in said
+    assert said == "toggle-rs: warning: percentile=0.8 is below 1: percentiles go from 0 to 100\n"
 
 
 @pytest.mark.parametrize(

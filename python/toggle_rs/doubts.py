@@ -1,0 +1,17 @@
+"""What the trackers warn of, as text, where there is a better place for it than a warning."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def heard() -> Iterator[list[str]]:
+    """Keep warnings of users' mistakes from being shown; at the end, the list holds their texts."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield texts
+    texts += [str(warning.message) for warning in caught]
