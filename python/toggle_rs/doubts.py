@@ -9,9 +9,14 @@ from contextlib import contextmanager
 
 @contextmanager
 def heard() -> Iterator[list[str]]:
-    """Keep warnings of users' mistakes from being shown; at the end, the list holds their texts."""
+    """Show no `UserWarning`; at the end, the list holds their texts."""
     texts: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield texts
-    texts += [str(warning.message) for warning in caught]
+    for warning in caught:
+        if warning.category is UserWarning:
+            texts.append(str(warning.message))
+        else:
+            where = warning.filename, warning.lineno
+            warnings.warn_explicit(warning.message, warning.category, *where)

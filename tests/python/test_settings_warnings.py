@@ -14,6 +14,7 @@ import pytest
 
 from agreement import unchanged
 from toggle_rs import Toggle, ToggleBudgetTracker
+from toggle_rs.doubts import heard
 from toggle_rs.integrations._responses import toggle_of
 from toggle_rs.integrations.trl import ToggleReward
 from toggle_rs.replay import Settings
@@ -129,3 +130,13 @@ def test_the_command_line_has_the_same_texts() -> None:
     settings = Settings(m=1, lambda_=50, percentile=0.8)
     settings.toggle()
     assert settings.doubts() == [LAMBDA, PERCENTILE]
+
+
+def test_warnings_of_others_are_shown_all_the_same() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with heard() as texts:
+            warnings.warn("of NumPy", RuntimeWarning, stacklevel=1)
+            Toggle(m=1, lambda_=50, percentile=80)
+    assert texts == [LAMBDA]
+    assert [(each.category, each.filename) for each in caught] == [(RuntimeWarning, __file__)]
