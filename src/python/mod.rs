@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use super::toggle::Toggle;
     #[pymodule_export]
-    use super::traces::{Rollouts, TraceError, read_traces};
+    use super::traces::{Rollouts, TraceError, group_of_text, read_traces};
     #[pymodule_export]
     use super::tracker::ToggleBudgetTracker;
     use numpy::PyArrayMethods;

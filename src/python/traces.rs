@@ -147,6 +147,12 @@ pub(super) fn read_traces(
     Rollouts::new(py, rollouts)
 }
 
+/// The number of a group that is named by a text: what `read_traces` makes of it.
+#[pyfunction]
+pub(super) fn group_of_text(text: Text) -> u64 {
+    traces::group_of_text(&text.0)
+}
+
 fn count_of(count: &str) -> PyResult<Count> {
     match count {
         "tokens" => Ok(Count::Tokens),

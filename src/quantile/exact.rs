@@ -128,9 +128,15 @@ impl ExactQuantile {
     /// Forgets one occurrence of `value`; `false`, and nothing changed, when
     /// there is none.
     pub fn remove(&mut self, value: u64) -> bool {
-        let removed = self.histogram.remove(value);
+        let removed = self.histogram.remove(value, 1);
         self.count -= u64::from(removed);
         removed
+    }
+
+    /// Forgets one occurrence of each of `values`, all of which must be there.
+    pub(crate) fn remove_all(&mut self, values: impl ExactSizeIterator<Item = u64>) {
+        self.count -= values.len() as u64;
+        self.histogram.remove_all(values);
     }
 
     /// Values and how often each was seen, ascending.

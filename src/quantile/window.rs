@@ -75,9 +75,8 @@ impl Quantile for WindowQuantile {
         // In this order, so that the histogram does not give up what it needs again.
         self.exact.extend_checked(kept.iter().copied())?;
         let room = self.window - self.ring.len();
-        for value in self.ring.oldest(kept.len().saturating_sub(room)) {
-            self.exact.remove(value);
-        }
+        let dropped = kept.len().saturating_sub(room);
+        self.ring.take_oldest(dropped, &mut self.exact);
         self.ring.push(kept, self.window);
         Ok(())
     }
@@ -161,6 +160,22 @@ impl Ring {
         indices.take(n).map(|index| self.get(index))
     }
 
+    /// Takes the `n` oldest values out of `exact`, which holds them.
+    fn take_oldest(&self, n: usize, exact: &mut ExactQuantile) {
+        match &self.values {
+            Values::Narrow(values) => {
+                for piece in pieces(values, self.oldest, n) {
+                    exact.remove_all(piece.iter().map(|&value| value.into()));
+                }
+            }
+            Values::Wide(values) => {
+                for piece in pieces(values, self.oldest, n) {
+                    exact.remove_all(piece.iter().copied());
+                }
+            }
+        }
+    }
+
     /// Takes in at most `window` values, in place of the oldest ones once
     /// there are `window`.
     fn push(&mut self, new: &[u64], window: usize) {
@@ -187,6 +202,12 @@ impl Ring {
             Values::Wide(values) => values.capacity() * size_of::<u64>(),
         }
     }
+}
+
+/// The `n` values from `oldest` on, around the end.
+fn pieces<T>(values: &[T], oldest: usize, n: usize) -> [&[T]; 2] {
+    let end = values.len().min(oldest + n);
+    [&values[oldest..end], &values[..oldest + n - end]]
 }
 
 /// Fills `values` up to `window`, then overwrites from `oldest` on.

@@ -12,6 +12,13 @@ use crate::keys::{KeyRef, KeyTable};
 /// The name of the dataset where lines name none.
 const ALL: &str = "all";
 
+/// The number of a group that is named by a text, say its prompt: texts are told
+/// apart by 63 bits, in files of every kind alike.
+#[must_use]
+pub fn group_of_text(text: &str) -> u64 {
+    FixedState::default().hash_one(text) >> 1
+}
+
 /// What is kept of a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
@@ -191,12 +198,12 @@ impl<'a> Cursor<'a> {
             .map_err(|_| LineError::invalid(format!("got {value}, expected an integer >= 0")))
     }
 
-    /// An integer, or a number made of a text: texts are told apart by 63 bits.
+    /// An integer, or a number made of a text.
     fn group(&mut self) -> Result<u64, LineError> {
         if self.peek()? != Peek::String {
             return self.index();
         }
-        self.parse(|json| Ok(FixedState::default().hash_one(json.next_str()?) >> 1))
+        self.parse(|json| Ok(group_of_text(json.next_str()?)))
     }
 
     fn reward(&mut self) -> Result<f64, LineError> {

@@ -39,6 +39,7 @@ mod parallel;
 mod source;
 
 pub use fields::{Count, Fields};
+pub use line::group_of_text;
 
 use std::io;
 use std::path::{Path, PathBuf};

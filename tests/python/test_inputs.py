@@ -236,6 +236,14 @@ def test_a_parquet_file_may_lack_columns_rows_or_its_end(tmp_path: Path) -> None
             read_rollouts(files, Source(NAMED))
 
 
+def test_groups_named_by_a_text_meet_across_kinds_of_files(tmp_path: Path) -> None:
+    row = {"step": 0, "prompt_idx": "½ + ½?", "dataset": "a", "reward": 1.0}
+    rows = [row | {"sample_idx": i, "response_tokens": [1, 2]} for i in range(4)]
+    half = write_jsonl(tmp_path / "a.jsonl", rows[:2])
+    other = write_parquet(tmp_path / "b.parquet", rows[2:])
+    assert len(set(read_rollouts([half, other], Source()).group.tolist())) == 1
+
+
 def test_memory_stays_flat_in_the_size_of_a_parquet_file(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows = 3000

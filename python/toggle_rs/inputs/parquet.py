@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from toggle_rs import TraceError
+from toggle_rs._core import group_of_text
 from toggle_rs.rollouts import Columns, gather
 
 from .source import TRL_COLUMNS
@@ -133,13 +133,13 @@ def _index(value: Any) -> int:
 
 
 def _group(value: Any) -> int:
-    """An integer, or a number made of a text or of messages: they are told apart by 63 bits."""
+    """An integer, or a number made of a text or of messages."""
     if isinstance(value, int):
         return _index(value)
     if value is None:
         raise _CellError("got None, expected an integer or a text")
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+    return group_of_text(text)
 
 
 def _reward(value: Any) -> float:

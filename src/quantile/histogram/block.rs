@@ -78,6 +78,14 @@ impl<W: Weight> Block<W> {
         }
     }
 
+    /// The weight of the length that has most.
+    pub fn most(&self) -> W {
+        match self {
+            Self::List(list) => list.most(),
+            Self::Cells(cells) => cells.most(),
+        }
+    }
+
     /// Bytes that cells would take, where there is a list.
     pub fn cell_bytes(&self) -> Option<usize> {
         match self {
@@ -146,11 +154,20 @@ impl<W: Weight> Block<W> {
 }
 
 impl Block<u64> {
-    /// Takes one count of `value` away; `false` when there is none.
-    pub fn remove(&mut self, value: u64) -> bool {
+    /// Takes one from a cell; `false`, and nothing done, when that takes more.
+    #[inline]
+    pub fn remove_fast(&mut self, value: u64) -> bool {
         match self {
-            Self::List(list) => list.remove(value),
-            Self::Cells(cells) => cells.remove(offset(value)),
+            Self::Cells(cells) => cells.remove(offset(value), 1),
+            Self::List(_) => false,
+        }
+    }
+
+    /// Takes `count` of `value` away; `false` when there are fewer.
+    pub fn remove(&mut self, value: u64, count: u64) -> bool {
+        match self {
+            Self::List(list) => list.remove(value, count),
+            Self::Cells(cells) => cells.remove(offset(value), count),
         }
     }
 }

@@ -307,17 +307,36 @@ impl<W: Weight> Blocks<W> {
 }
 
 impl Blocks<u64> {
-    /// Takes one count of `value` away; `false` when there is none.
-    pub fn remove(&mut self, value: u64) -> bool {
+    /// Takes values from cells, up to the first one that needs [`Self::remove`],
+    /// and returns that one.
+    #[inline]
+    pub fn remove_while_fast(&mut self, values: &mut impl Iterator<Item = u64>) -> Option<u64> {
+        loop {
+            let value = self.flat.remove_while(&mut self.flat_sums, values)?;
+            let slot = block_of(value).wrapping_sub(self.flat_sums.len());
+            let Some(slot) = self.slots.get_mut(slot) else {
+                return Some(value);
+            };
+            // The last one of a block takes its cells along.
+            if slot.sum == 1 || !slot.block.remove_fast(value) {
+                return Some(value);
+            }
+            slot.sum -= 1;
+        }
+    }
+
+    /// Takes `count` of `value` away; `false` when there are fewer.
+    pub fn remove(&mut self, value: u64, count: u64) -> bool {
+        let taken = |removed| if removed { count } else { 0 };
         if let Some(sum) = self.flat_sums.get_mut(block_of(value)) {
-            let removed = self.flat.remove(index_of(value));
-            *sum -= u64::from(removed);
+            let removed = self.flat.remove(index_of(value), count);
+            *sum -= taken(removed);
             return removed;
         }
         let slot = self.slot_of(value);
         if let Some(slot) = self.slots.get_mut(slot) {
-            let removed = slot.block.remove(value);
-            slot.sum -= u64::from(removed);
+            let removed = slot.block.remove(value, count);
+            slot.sum -= taken(removed);
             if slot.sum == 0
                 && let Block::Cells(_) = slot.block
             {
@@ -329,8 +348,8 @@ impl Blocks<u64> {
         let Some(chunk) = self.tail.get_mut(index) else {
             return false;
         };
-        let removed = chunk.list.remove(value);
-        chunk.sum -= u64::from(removed);
+        let removed = chunk.list.remove(value, count);
+        chunk.sum -= taken(removed);
         if chunk.sum == 0 {
             self.tail.remove(index);
         }

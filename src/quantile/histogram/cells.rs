@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use super::{BLOCK, BLOCK_BITS, Weight};
+use super::{BLOCK, BLOCK_BITS, Weight, most};
 
 /// Weights of consecutive lengths, known by their index.
 pub(crate) trait Cells<W: Weight>: Clone + Debug {
@@ -34,6 +34,9 @@ pub(crate) trait Cells<W: Weight>: Clone + Debug {
     /// Number of cells that are not zero.
     fn distinct(&self) -> usize;
 
+    /// The largest weight.
+    fn most(&self) -> W;
+
     /// The first cell of a range that is not zero.
     fn first_in(&self, range: Range<usize>) -> Option<(usize, W)>;
 
@@ -52,7 +55,7 @@ pub(crate) trait Cells<W: Weight>: Clone + Debug {
 }
 
 /// What a cell can be.
-pub(super) trait Cell<W>: Copy + Debug + Default + PartialEq + Into<W> {
+pub(super) trait Cell<W>: Copy + Debug + Default + PartialOrd + Into<W> {
     /// `None` when this type cannot hold the sum.
     fn plus(self, weight: W) -> Option<Self>;
 }
@@ -115,6 +118,10 @@ impl<W: Weight, T: Cell<W>> Cells<W> for Box<[T]> {
             ones.fold(0, u32::wrapping_add) as usize
         };
         self.chunks(BLOCK).map(row).sum()
+    }
+
+    fn most(&self) -> W {
+        most(self.iter().copied()).into()
     }
 
     fn first_in(&self, range: Range<usize>) -> Option<(usize, W)> {

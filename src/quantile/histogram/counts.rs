@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::cells::{Cell, Cells};
+use super::cells::{Cell, Cells, index_of};
 use super::list::CountList;
-use super::{Histogram, Weight};
+use super::{BLOCK_BITS, Histogram, Weight};
 
 impl Weight for u64 {
     type List = CountList;
@@ -30,11 +30,36 @@ impl Weight for u64 {
 }
 
 impl Histogram<u64> {
-    /// Takes one count of `value` away; `false` when there is none.
-    pub fn remove(&mut self, value: u64) -> bool {
+    /// Takes `count`, at least 1, of `value` away; `false`, and nothing done,
+    /// when there are fewer.
+    pub fn remove(&mut self, value: u64, count: u64) -> bool {
         match self {
-            Self::List(list) => list.remove(value),
-            Self::Blocks(blocks) => blocks.remove(value),
+            Self::List(list) => list.remove(value, count),
+            Self::Blocks(blocks) => blocks.remove(value, count),
+        }
+    }
+
+    /// Takes values away, all of which must be there.
+    pub fn remove_all(&mut self, mut values: impl Iterator<Item = u64>) {
+        // As in `add_all`.
+        let mut slow = None;
+        let mut times = 0;
+        loop {
+            let next = match self {
+                Self::Blocks(blocks) => blocks.remove_while_fast(&mut values),
+                Self::List(_) => values.next(),
+            };
+            if next.is_some() && next == slow {
+                times += 1;
+                continue;
+            }
+            if let Some(value) = slow {
+                self.remove(value, times);
+            }
+            if next.is_none() {
+                return;
+            }
+            (slow, times) = (next, 1);
         }
     }
 }
@@ -59,14 +84,38 @@ macro_rules! each {
 }
 
 impl CountCells {
-    /// Takes one away; `false` when there is none.
-    pub(super) fn remove(&mut self, index: usize) -> bool {
-        fn less<T: Copy + Into<u64> + TryFrom<u64>>(cell: &mut T) -> bool {
-            let less = (*cell).into().checked_sub(1).map(T::try_from);
-            less.is_some_and(|less| less.map(|less| *cell = less).is_ok())
-        }
-        each!(self, cells => less(&mut cells[index]))
+    /// Takes from a cell; `false` when there is less.
+    #[inline]
+    pub(super) fn remove(&mut self, index: usize, count: u64) -> bool {
+        each!(self, cells => less(&mut cells[index], count))
     }
+
+    /// Takes one from the cell of each value, and from the sum of its block, up
+    /// to the first value that has no cell or none to take, and returns that one.
+    pub(super) fn remove_while(
+        &mut self,
+        sums: &mut [u64],
+        values: &mut impl Iterator<Item = u64>,
+    ) -> Option<u64> {
+        each!(self, cells => values.find(|&value| {
+            let index = index_of(value);
+            if let Some(cell) = cells.get_mut(index)
+                && let Some(sum) = sums.get_mut(index >> BLOCK_BITS)
+                && less(cell, 1)
+            {
+                *sum -= 1;
+                return false;
+            }
+            true
+        }))
+    }
+}
+
+/// Takes from a cell; `false` when there is less.
+#[inline]
+fn less<T: Copy + Into<u64> + TryFrom<u64>>(cell: &mut T, count: u64) -> bool {
+    let less = (*cell).into().checked_sub(count).map(T::try_from);
+    less.is_some_and(|less| less.map(|less| *cell = less).is_ok())
 }
 
 impl Cells<u64> for CountCells {
@@ -114,6 +163,10 @@ impl Cells<u64> for CountCells {
 
     fn distinct(&self) -> usize {
         each!(self, cells => Cells::<u64>::distinct(cells))
+    }
+
+    fn most(&self) -> u64 {
+        each!(self, cells => Cells::<u64>::most(cells))
     }
 
     fn first_in(&self, range: Range<usize>) -> Option<(usize, u64)> {

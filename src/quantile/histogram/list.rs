@@ -58,13 +58,14 @@ impl CountList {
         count >> shift == 0 && length.leading_zeros() >= shift
     }
 
-    pub(super) fn remove(&mut self, value: u64) -> bool {
+    /// Takes `count`, at least 1, of `value` away; `false` when there are fewer.
+    pub(super) fn remove(&mut self, value: u64, count: u64) -> bool {
         let index = self.lower_bound(value);
-        let count = self.count_at(index, value);
+        let before = self.count_at(index, value);
         match self {
-            _ if count == 0 => return false,
-            Self::Packed { entries, .. } if count > 1 => entries[index] -= 1,
-            Self::Wide(entries) if count > 1 => entries[index].1 -= 1,
+            _ if before < count => return false,
+            Self::Packed { entries, .. } if before > count => entries[index] -= count,
+            Self::Wide(entries) if before > count => entries[index].1 -= count,
             Self::Packed { entries, .. } => {
                 entries.remove(index);
             }

@@ -42,6 +42,12 @@ pub(super) trait Weight: Copy + Debug + Default + PartialOrd {
     fn to_f64(self) -> f64;
 }
 
+/// The largest of some weights.
+fn most<T: Default + PartialOrd>(weights: impl Iterator<Item = T>) -> T {
+    let larger = |most, weight| if weight > most { weight } else { most };
+    weights.fold(T::default(), larger)
+}
+
 /// A sorted list of lengths, each with a weight that is not zero.
 pub(super) trait List<W: Weight>: Clone + Debug + Default {
     fn len(&self) -> usize;
@@ -70,11 +76,7 @@ pub(super) trait List<W: Weight>: Clone + Debug + Default {
     }
 
     fn most(&self) -> W {
-        let weights = self.iter().map(|entry| entry.1);
-        weights.fold(
-            W::default(),
-            |most, weight| if weight > most { weight } else { most },
-        )
+        most(self.iter().map(|entry| entry.1))
     }
 
     fn sum(&self) -> W {

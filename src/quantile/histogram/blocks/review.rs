@@ -35,6 +35,10 @@ impl<W: Weight> Slot<W> {
     }
 }
 
+fn compare_sums<W: Weight>(a: &Slot<W>, b: &Slot<W>) -> Ordering {
+    a.sum.partial_cmp(&b.sum).unwrap_or(Ordering::Equal)
+}
+
 impl<W: Weight> Blocks<W> {
     /// Makes two of a chunk.
     pub(super) fn split_chunk(&mut self, index: usize) {
@@ -119,7 +123,7 @@ impl<W: Weight> Blocks<W> {
             .filter_map(|slot| slot.block.cell_bytes().map(|bytes| (bytes, slot)))
             .filter(|(_, slot)| slot.sum != W::default())
             .collect();
-        lists.sort_by(|a, b| b.1.sum.partial_cmp(&a.1.sum).unwrap_or(Ordering::Equal));
+        lists.sort_by(|a, b| compare_sums(b.1, a.1));
         for (bytes, slot) in lists {
             let more = bytes.saturating_sub(slot.block.heap_bytes());
             if more <= budget {
@@ -132,10 +136,14 @@ impl<W: Weight> Blocks<W> {
 
     /// Takes slots into the flat region if that leaves next to nothing of what
     /// is counted beyond: with much on either side, the hot loop would be
-    /// slower than with either alone.
+    /// slower than with either alone. One length beyond, in the busiest slot, does
+    /// not count: usually that at which generation is cut off.
     fn extend_flat(&mut self, budget: usize) {
         let total = self.total();
         let width = W::Cells::width(total).max(size_of::<u32>());
+        let slots = self.slots.iter().enumerate();
+        let busiest = slots.max_by(|a, b| compare_sums(a.1, b.1));
+        let (busiest, most) = busiest.map_or((0, W::default()), |(i, slot)| (i, slot.block.most()));
 
         let mut through = self.flat_sums.iter().copied().fold(W::default(), W::plus);
         let mut bytes = 0;
@@ -144,7 +152,8 @@ impl<W: Weight> Blocks<W> {
             through = through.plus(slot.sum);
             bytes += BLOCK * width + size_of::<W>();
             bytes = bytes.saturating_sub(slot.block.heap_bytes() + size_of::<Slot<W>>());
-            if bytes <= budget && through.to_f64() >= total.to_f64() * BUSY {
+            let besides = if busiest > index { most } else { W::default() };
+            if bytes <= budget && through.plus(besides).to_f64() >= total.to_f64() * BUSY {
                 end = index + 1;
             }
         }
