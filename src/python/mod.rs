@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use super::toggle::Toggle;
     #[pymodule_export]
-    use super::traces::{Rollouts, TraceError, group_of_text, read_traces};
+    use super::traces::{Rollouts, TraceError, read_traces};
     #[pymodule_export]
     use super::tracker::ToggleBudgetTracker;
     use numpy::PyArrayMethods;
@@ -51,6 +51,7 @@ mod _core {
         // to happen under a lock.
         drop(numpy::PyArray1::<f64>::zeros(module.py(), 1, false).readwrite());
         super::quantiles::add_to(module)?;
+        super::traces::add_to(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.index()?.sort()
     }

@@ -11,6 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import resume
+import toggle_rs
+import toggle_runs
+from toggle_oracle import new_estimator
 from toggle_rs import DecayQuantile, ExactQuantile, GKQuantile, P2Quantile, WindowQuantile
 
 COUNTING: dict[str, Callable[[], Any]] = {
@@ -24,6 +28,14 @@ SKETCHES: dict[str, Callable[[], Any]] = {
 }
 ALL = COUNTING | SKETCHES
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def test_the_tests_go_through_every_estimator() -> None:
+    every = {name for name in toggle_rs.__all__ if name.endswith("Quantile")}
+    for kinds in (ALL, resume.ESTIMATORS, toggle_runs.ESTIMATORS):
+        made = (make() for make in kinds.values())
+        objects = (new_estimator(one, 80.0) if isinstance(one, str) else one for one in made)
+        assert {type(one).__name__ for one in objects} == every
 
 
 class Whole(int):

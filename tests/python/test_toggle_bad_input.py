@@ -12,6 +12,7 @@ import pytest
 import toggle_rs
 from agreement import unchanged
 from test_bad_input import FOREIGN_LENGTHS, FOREIGN_SCORES, key_object, no_unicode, with_last
+from toggle_oracle import new_estimator
 from toggle_rs import Toggle
 from toggle_runs import ESTIMATORS
 
@@ -366,9 +367,7 @@ def test_settings(change: dict[str, Any], error: Any, message: str) -> None:
 def test_an_estimator_that_holds_values_is_no_pattern(estimator: str) -> None:
     pattern: Any = ESTIMATORS[estimator]()
     if isinstance(pattern, str):
-        pattern = {"exact": toggle_rs.ExactQuantile(), "p2": toggle_rs.P2Quantile(0.8)}.get(pattern)
-        if pattern is None:
-            pattern = toggle_rs.GKQuantile(0.1)
+        pattern = new_estimator(pattern, 80.0)
     pattern.update([1])
     with pytest.raises(ValueError, match="^estimator: got one that holds 1 value"):
         Toggle(m=1, lambda_=0.5, percentile=80.0, estimator=pattern)

@@ -39,11 +39,9 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "p2": lambda: "p2",
     "gk": lambda: "gk",
     "coarse gk": lambda: toggle_rs.GKQuantile(0.1),
+    "window": lambda: toggle_rs.WindowQuantile(7),
+    "decay": lambda: toggle_rs.DecayQuantile(3.0),
 }
-if hasattr(toggle_rs, "WindowQuantile"):
-    ESTIMATORS["window"] = lambda: toggle_rs.WindowQuantile(7)
-if hasattr(toggle_rs, "DecayQuantile"):
-    ESTIMATORS["decay"] = lambda: toggle_rs.DecayQuantile(3.0)
 FREEZES = ("never", "warmup", "first")
 START_PHASES = ("normal", "length_penalty")
 PENALTIES = ("zero", "cap_at_zero")
