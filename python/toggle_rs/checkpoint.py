@@ -100,13 +100,6 @@ def checkpoint_tables(held: dict[str, Any], rows: int) -> list[Table]:
 
 
 def _settings(state: Toggle | ToggleBudgetTracker) -> dict[str, Any]:
-    if isinstance(state, Toggle):
-        settings: dict[str, Any] = dict(state.settings)
-    else:
-        names = ("m", "lambda_", "percentile", "warmup_steps")
-        settings = {name: getattr(state, name) for name in names}
-        settings["estimator"] = state.state_dict()["estimator"]
-    return {
-        name: value if isinstance(value, int | float | str) else repr(value)
-        for name, value in settings.items()
-    }
+    """What `state_dict` shows to people."""
+    others = {"version", "class", "data"}
+    return {name: value for name, value in state.state_dict().items() if name not in others}

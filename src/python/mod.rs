@@ -12,6 +12,7 @@ mod errors;
 mod groups;
 mod keys;
 mod lengths;
+mod masked;
 mod numbers;
 mod objects;
 mod options;
@@ -25,6 +26,7 @@ mod traces;
 mod tracker;
 mod tracker_calls;
 mod values;
+mod warnings;
 
 use pyo3::prelude::*;
 

@@ -231,7 +231,7 @@ quantile_class! {
     /// Let `steps` ticks pass.
     #[pyo3(signature = (steps = Given(None)), text_signature = "(self, /, steps=1)")]
     fn tick(&self, py: Python<'_>, steps: Given<'_>) -> PyResult<()> {
-        let steps = steps.0.as_ref().map_or(Ok(1), |steps| numbers::count("steps", steps))?;
+        let steps = numbers::count_or("steps", &steps, 1)?;
         Ok(self.lock(py).tick(steps)?)
     }
 

@@ -14,6 +14,7 @@ use super::quantiles;
 use super::shaped::Shaped;
 use super::state::{self, Base, Reduced, Stateful};
 use super::toggle_calls::{Observe, Shape};
+use super::warnings::about_settings;
 use crate::Result;
 use crate::toggle::{Settings, Toggle as Core};
 
@@ -50,6 +51,9 @@ use crate::toggle::{Settings, Toggle as Core};
 /// Raises:
 ///     ValueError: An argument is out of range.
 ///     TypeError: An argument is of the wrong kind.
+///
+/// Warns:
+///     UserWarning: `lambda_` is above 1, or `percentile` between 0 and 1.
 ///
 /// Threads may share one.
 ///
@@ -99,6 +103,10 @@ impl Base for Toggle {
 }
 
 #[pymethods]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the arguments that the Python methods have"
+)]
 impl Toggle {
     #[new]
     #[pyo3(
@@ -109,10 +117,6 @@ impl Toggle {
         ),
         text_signature = "(*, m, lambda_, percentile, warmup_steps=0, estimator='exact', \
             start_phase='normal', freeze='never', min_samples=1, penalty='zero')",
-    )]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the keyword arguments of the Python class"
     )]
     fn new(
         m: &Bound<'_, PyAny>,
@@ -125,25 +129,22 @@ impl Toggle {
         min_samples: Given<'_>,
         penalty: Given<'_>,
     ) -> PyResult<Self> {
+        let lambda = numbers::real("lambda_", lambda_)?;
         let percentile = numbers::real("percentile", percentile)?;
-        let count = |name, object: Given<'_>, default| {
-            object
-                .0
-                .as_ref()
-                .map_or(Ok(default), |object| numbers::count(name, object))
-        };
         let settings = Settings {
             m: numbers::count("m", m)?,
-            lambda: numbers::real("lambda_", lambda_)?,
+            lambda,
             percentile,
-            warmup_steps: count("warmup_steps", warmup_steps, 0)?,
+            warmup_steps: numbers::count_or("warmup_steps", &warmup_steps, 0)?,
             estimator: quantiles::pattern(&estimator, percentile)?,
             start_phase: option("start_phase", &start_phase)?,
             freeze: option("freeze", &freeze)?,
-            min_samples: count("min_samples", min_samples, 1)?,
+            min_samples: numbers::count_or("min_samples", &min_samples, 1)?,
             penalty: option("penalty", &penalty)?,
         };
-        Ok(Self(Mutex::new(Core::new(settings)?)))
+        let core = Core::new(settings)?;
+        about_settings(m.py(), lambda, percentile)?;
+        Ok(Self(Mutex::new(core)))
     }
 
     /// The report's own form: it begins with the penalty, has no warm-up, and fixes the budget of
@@ -173,7 +174,7 @@ impl Toggle {
     ///     scores: Score of each response, shape (N,); not needed where `correct` is given.
     ///     correct: Whether each response is correct: bool, shape (N,). Without it those with
     ///         `score >= max_score` are.
-    ///     max_score: A finite number > 0, or one per sample.
+    ///     max_score: A finite number > 0, or one per sample; not beside `correct`.
     ///     step: The training step, not before the last observed one. What is recorded counts from
     ///         step + 1 on; without a step, at once.
     ///
@@ -187,10 +188,6 @@ impl Toggle {
         ),
         text_signature = "(self, /, datasets, lengths, scores=None, *, correct=None, \
             max_score=1.0, step=None)",
-    )]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the arguments of the Python method"
     )]
     fn observe(
         &self,
@@ -220,10 +217,6 @@ impl Toggle {
         text_signature = "(self, /, step, scores, lengths, datasets, *, groups, correct=None, \
             max_score=1.0)",
     )]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the arguments of the Python method"
-    )]
     /// Shape the scores of a batch with what was observed before `step`; record nothing.
     ///
     /// Args:
@@ -236,7 +229,7 @@ impl Toggle {
     ///         of each sample, int or str, in any order and of any number.
     ///     correct: Whether each response is correct: bool, shape (N,). Without it those with
     ///         `score >= max_score` are.
-    ///     max_score: A finite number > 0, or one per sample.
+    ///     max_score: A finite number > 0, or one per sample; not beside `correct`.
     ///
     /// Returns:
     ///     The shaped scores and what there is to say of them, see `Shaped`.
@@ -277,10 +270,6 @@ impl Toggle {
         ),
         text_signature = "(self, /, step, scores, lengths, datasets, *, groups, correct=None, \
             max_score=1.0)",
-    )]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the arguments of the Python method"
     )]
     /// `shape` with what was observed before `step`, then `observe` the batch at `step`.
     ///

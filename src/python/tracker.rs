@@ -15,7 +15,9 @@ use super::numbers::{self, Given, MaxScore};
 use super::quantiles;
 use super::state::{self, Base, Reduced, Stateful};
 use super::tracker_calls::{Arguments, NormalStep, PenaltyStep, Update, metrics};
+use super::warnings::{about_settings, warn};
 use crate::Result;
+use crate::advice;
 use crate::quantile::Estimator;
 use crate::schedule::Schedule;
 use crate::tracker::BudgetTracker;
@@ -39,6 +41,9 @@ use crate::tracker::BudgetTracker;
 /// Raises:
 ///     ValueError: An argument is out of range.
 ///     TypeError: An argument is of the wrong kind.
+///
+/// Warns:
+///     UserWarning: `lambda_` is above 1, or `percentile` between 0 and 1; also where it is set.
 ///
 /// Threads may share one. `m`, `lambda_`, `percentile` and `warmup_steps` may be set.
 ///
@@ -115,13 +120,14 @@ impl ToggleBudgetTracker {
         let percentile = numbers::real("percentile", percentile)?;
         let lambda = numbers::lambda(lambda_)?;
         let mut tracker = BudgetTracker::new(
-            numbers::count("m", m)?,
+            numbers::count_or_bool("m", m)?,
             lambda.value,
             percentile,
-            numbers::count("warmup_steps", warmup_steps)?,
+            numbers::count_or_bool("warmup_steps", warmup_steps)?,
             quantiles::pattern(&estimator, percentile)?,
         )?;
         tracker.set_lambda(lambda)?;
+        about_settings(m.py(), lambda.value, percentile)?;
         Ok(Self(Mutex::new(tracker)))
     }
 
@@ -140,7 +146,7 @@ impl ToggleBudgetTracker {
     #[setter]
     fn set_m(&self, m: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = m.py();
-        let m = numbers::count("m", m)?;
+        let m = numbers::count_or_bool("m", m)?;
         let mut tracker = self.lock(py);
         let schedule = tracker.schedule();
         tracker.set_schedule(Schedule { m, ..schedule });
@@ -156,7 +162,7 @@ impl ToggleBudgetTracker {
     #[setter]
     fn set_warmup_steps(&self, warmup_steps: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = warmup_steps.py();
-        let warmup_steps = numbers::count("warmup_steps", warmup_steps)?;
+        let warmup_steps = numbers::count_or_bool("warmup_steps", warmup_steps)?;
         let mut tracker = self.lock(py);
         let schedule = tracker.schedule();
         tracker.set_schedule(Schedule {
@@ -174,8 +180,10 @@ impl ToggleBudgetTracker {
 
     #[setter]
     fn set_lambda_(&self, lambda_: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = lambda_.py();
         let lambda = numbers::lambda(lambda_)?;
-        Ok(self.lock(lambda_.py()).set_lambda(lambda)?)
+        warn(py, advice::about_lambda(lambda.value))?;
+        Ok(self.lock(py).set_lambda(lambda)?)
     }
 
     /// The percentile of correct lengths that is the budget.
@@ -188,6 +196,7 @@ impl ToggleBudgetTracker {
     fn set_percentile(&self, percentile: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = percentile.py();
         let percentile = numbers::real("percentile", percentile)?;
+        warn(py, advice::about_percentile(percentile))?;
         Ok(self.lock(py).set_percentile(percentile)?)
     }
 
@@ -256,10 +265,10 @@ impl ToggleBudgetTracker {
         if !schedule.is_enabled() {
             return Ok((scores, PyDict::new(step.py())));
         }
-        let step = numbers::count("step", step)?;
+        let step = numbers::count_or_bool("step", step)?;
         let is_penalty = schedule.is_penalty_step(step);
         let k = if is_penalty {
-            numbers::size("num_samples_per_prompt", num_samples_per_prompt)?
+            numbers::size_or_bool("num_samples_per_prompt", num_samples_per_prompt)?
         } else {
             0 // not looked at
         };

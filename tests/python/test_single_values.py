@@ -128,6 +128,15 @@ def test_an_integer_that_is_no_length(kind: str, value: int) -> None:
     assert sketch.count == 0
 
 
+def test_a_bool_is_no_number_of_things() -> None:
+    with pytest.raises(TypeError, match=r"^window: got True \(bool\), expected an integer"):
+        WindowQuantile(True)
+    decay = DecayQuantile(2.0)
+    with pytest.raises(TypeError, match="^steps: got True"):
+        decay.tick(True)
+    assert decay.ticks == 0
+
+
 @pytest.mark.parametrize("kind", COUNTING)
 @pytest.mark.parametrize("value", [True, 5.0, 5.5, math.nan, np.float64(6), "5", None])
 def test_what_is_no_integer(kind: str, value: Any) -> None:

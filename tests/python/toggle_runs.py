@@ -70,7 +70,9 @@ class Batch:
         return len(self.keys)
 
     def correctness(self) -> dict[str, Any]:
-        return {"correct": self.correct, "max_score": self.max_score}
+        if self.correct is not None:
+            return {"correct": self.correct}
+        return {"max_score": self.max_score}
 
     def shaping(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         arguments = (self.scores, self.lengths, self.datasets)
