@@ -1,6 +1,6 @@
 //! Which samples of a batch are correct.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -16,23 +16,16 @@ pub(super) fn correct_mask(
     scores: Option<&Array<'_>>,
     max_score: &Given<'_>,
 ) -> PyResult<Vec<bool>> {
+    let given = max_score.0.as_ref();
+    let limit = given.map_or(Ok(Limit::One(MaxScore::python(1.0))), Limit::new)?;
     if let Some(scores) = scores {
+        limit.check_len(scores.len())?;
         with_scores!(&Scores::view(scores)?, view => check_scores(view))?;
     }
-    let mask = match (correct, &max_score.0, scores) {
-        (Some(_), Some(_), _) => {
-            let message =
-                "max_score: given beside correct, where it has no effect: pass one of the two";
-            return Err(PyValueError::new_err(message));
-        }
-        (Some(correct), None, _) => told_mask(&Array::new("correct", correct)?)?,
-        (None, given, Some(scores)) => {
-            let one = || Ok(Limit::One(MaxScore::python(1.0)));
-            let limit = given.as_ref().map_or_else(one, Limit::new)?;
-            limit.check_len(scores.len())?;
-            limit.mask(scores)?
-        }
-        (None, _, None) => {
+    let mask = match (correct, scores) {
+        (Some(correct), _) => told_mask(&Array::new("correct", correct)?)?,
+        (None, Some(scores)) => limit.mask(scores)?,
+        (None, None) => {
             let message = "scores: got None, expected scores, or correct instead of them";
             return Err(PyTypeError::new_err(message));
         }

@@ -174,7 +174,7 @@ impl Toggle {
     ///     scores: Score of each response, shape (N,); not needed where `correct` is given.
     ///     correct: Whether each response is correct: bool, shape (N,). Without it those with
     ///         `score >= max_score` are.
-    ///     max_score: A finite number > 0, or one per sample; not beside `correct`.
+    ///     max_score: A finite number > 0, or one per sample; without effect beside `correct`.
     ///     step: The training step, not before the last observed one. What is recorded counts from
     ///         step + 1 on; without a step, at once.
     ///
@@ -229,7 +229,7 @@ impl Toggle {
     ///         of each sample, int or str, in any order and of any number.
     ///     correct: Whether each response is correct: bool, shape (N,). Without it those with
     ///         `score >= max_score` are.
-    ///     max_score: A finite number > 0, or one per sample; not beside `correct`.
+    ///     max_score: A finite number > 0, or one per sample; without effect beside `correct`.
     ///
     /// Returns:
     ///     The shaped scores and what there is to say of them, see `Shaped`.
