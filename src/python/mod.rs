@@ -19,6 +19,7 @@ mod options;
 mod quantiles;
 mod shaped;
 mod state;
+mod state_methods;
 mod text;
 mod toggle;
 mod toggle_calls;
