@@ -52,8 +52,9 @@ def simulate(  # noqa: PLR0913  (one argument for each option)
 ) -> None:
     """Train a toy policy with and without Toggle: a model, not a proof.
 
-    The policy chooses nothing but the length of an answer, on problems whose success rises with it
-    and saturates. GRPO trains it, and the real Toggle shapes the rewards.
+    The policy chooses nothing but the length of an answer.
+    Success rises with the length and saturates.
+    GRPO trains the policy, and the real Toggle shapes the rewards.
     """
     training = Training(
         setting=setting,
@@ -74,7 +75,7 @@ def simulate(  # noqa: PLR0913  (one argument for each option)
     with progress("Training", len(VARIANTS) * seeds) as advance:
         result = train(training, seeds, advance)
     classes = "; ".join(
-        f"{each.name}: at most {each.ceiling:.0%}, 63 % of it by {each.scale:,.0f} tokens"
+        f"{each.name} at most {each.ceiling:.0%}, 63% of that with {each.scale:,.0f} tokens"
         for each in SETTINGS[setting]
     )
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
@@ -85,4 +86,4 @@ def simulate(  # noqa: PLR0913  (one argument for each option)
             (report_path, lambda path: report.write_html(result, path)),
         ]
     )
-    show(f"{NOTE}\n\nSetting {setting}: {classes}.", [simulation_table(result)], written)
+    show(f"{NOTE}\n\nSetting {setting}, success by problem: {classes}.", [simulation_table(result)], written)
