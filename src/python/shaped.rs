@@ -4,15 +4,15 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::arrays::Stored;
+use super::arrays::{Array, Stored};
 use super::convert::Like;
 use crate::toggle::{Metrics, Shaped as CoreShaped};
 
 /// What `Toggle.shape` made of a batch of N samples.
 ///
 /// Attributes:
-///     scores: The shaped scores, of the dtype that came in, shape (N,). The very object that
-///         came in where the phase changes nothing.
+///     scores: The shaped scores, of the dtype that came in, shape (N,): a tensor for a tensor, else
+///         an array. The very one that came in where the phase changes nothing.
 ///     kept: bool, shape (N,): the score was left as it is.
 ///     has_signal: bool, shape (N,): the shaped scores of the sample's group are not all equal.
 ///     group_accuracy: float64, shape (N,): share of correct responses in the sample's group.
@@ -110,18 +110,21 @@ impl Untyped {
     pub fn into_python<'py>(
         self,
         scores: &Bound<'py, PyAny>,
+        array: &Array<'py>,
         like: &Like<'py>,
     ) -> PyResult<Shaped> {
         let py = scores.py();
-        let array = |array: Bound<'py, PyAny>| like.convert(array).map(Bound::unbind);
+        let alike = |array: Bound<'py, PyAny>| like.convert(array).map(Bound::unbind);
         Ok(Shaped {
-            scores: match self.scores {
-                Some(shaped) => array(shaped.into_array(py))?,
-                None => scores.clone().unbind(),
+            scores: match (self.scores, like) {
+                (Some(shaped), _) => alike(shaped.into_array(py))?,
+                (None, Like::Torch(_)) => scores.clone().unbind(),
+                // A list is no list in one phase and an array in the other.
+                (None, Like::NumPy) => array.as_any().clone().unbind(),
             },
-            kept: array(PyArray1::from_vec(py, self.kept).into_any())?,
-            has_signal: array(PyArray1::from_vec(py, self.has_signal).into_any())?,
-            group_accuracy: array(PyArray1::from_vec(py, self.group_accuracy).into_any())?,
+            kept: alike(PyArray1::from_vec(py, self.kept).into_any())?,
+            has_signal: alike(PyArray1::from_vec(py, self.has_signal).into_any())?,
+            group_accuracy: alike(PyArray1::from_vec(py, self.group_accuracy).into_any())?,
             metrics: metrics(py, &self.metrics)?.unbind(),
         })
     }

@@ -93,6 +93,6 @@ impl<'py> Shape<'_, 'py> {
         };
         let shaped = shape(&mut toggle.lock(py));
         let shaped = shaped.map_err(|refusal: Refusal| refusal.explain(&datasets))?;
-        shaped.into_python(self.scores, &like)
+        shaped.into_python(self.scores, &array, &like)
     }
 }

@@ -130,11 +130,15 @@ def test_what_is_wrong_is_refused_in_any_form(form: Callable[[np.ndarray], Any])
             t.apply(1, datasets=["math"] * N, **arguments)
 
 
-def test_the_result_is_a_numpy_array_or_the_object_itself() -> None:
-    scores = WithArray(np.ones(N))
-    assert type(toggle().shape(1, scores, LENGTHS, ["math"] * N, groups=6).scores) is np.ndarray
-    normal = Toggle(m=1000, lambda_=0.3, percentile=50.0)
-    assert normal.shape(0, scores, LENGTHS, ["math"] * N, groups=6).scores is scores
+@pytest.mark.parametrize("scores", [WithArray(np.ones(N)), [1.0] * N, (1,) * N], ids=type)
+def test_what_is_no_array_comes_out_as_one_in_either_phase(scores: Any) -> None:
+    """`scores + bonus` must not mean another thing in the penalty phase."""
+    for m in (1000, 1):
+        t = Toggle(m=m, lambda_=0.3, percentile=50.0)
+        shaped = t.shape(1, scores, LENGTHS, ["math"] * N, groups=6).scores
+        assert type(shaped) is np.ndarray
+        assert shaped.dtype == np.asarray(scores).dtype
+        assert shaped.tolist() == [1] * N
 
 
 def test_nobody_is_asked_for_a_copy_or_another_dtype() -> None:
