@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use numpy::{Element, IntoPyArray, PyArray1};
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::errors::wrong_type;
 use super::keys::to_tuple;
 use super::text::Text;
 use crate::traces::{self, Count, Fields, Reader};
@@ -121,11 +122,12 @@ fn signed(py: Python<'_>, column: Vec<u64>) -> PyResult<Py<PyArray1<i64>>> {
 )]
 pub(super) fn read_traces(
     py: Python<'_>,
-    paths: Vec<PathBuf>,
+    paths: &Bound<'_, PyAny>,
     columns: Option<HashMap<Text, Text>>,
     count: Text,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Rollouts> {
+    let paths = paths_of(paths)?;
     let fields = Fields {
         count: count_of(&count.0)?,
         ..columns.map_or_else(|| Ok(Fields::default()), fields_of)?
@@ -156,6 +158,17 @@ fn group_of_text(text: Text) -> u64 {
 /// Adds what only this package calls; set, for none of it is in `__all__`.
 pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.setattr("_group_of_text", wrap_pyfunction!(group_of_text, module)?)
+}
+
+/// One path alone is a likely mistake, and PyO3's word for it names no argument.
+fn paths_of(paths: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
+    paths.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyTypeError>(paths.py()) {
+            wrong_type("paths", None, paths, "a list or tuple of paths")
+        } else {
+            error
+        }
+    })
 }
 
 fn count_of(count: &str) -> PyResult<Count> {

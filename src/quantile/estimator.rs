@@ -170,7 +170,10 @@ impl Estimator {
     /// What an argument `estimator` may be.
     pub(crate) fn expected() -> String {
         let names: Vec<_> = Self::names().map(|name| format!("{name:?}")).collect();
-        format!("{} or an empty estimator", names.join(", "))
+        format!(
+            "{} or an empty estimator such as WindowQuantile(4096)",
+            names.join(", ")
+        )
     }
 
     /// Records lengths, at most `MAX_LENGTH`, in the order in which they came.

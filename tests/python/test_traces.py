@@ -85,6 +85,13 @@ def test_words_that_are_no_unicode_are_refused(write: Callable[..., Path]) -> No
         read_traces([path], count=name)
 
 
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_single_path_is_refused(write: Callable[..., Path], kind: type) -> None:
+    path: Any = kind(write(row(0, 0)))
+    with pytest.raises(TypeError, match="^paths: got .*, expected a list or tuple of paths$"):
+        read_traces(path)
+
+
 def test_a_damaged_line_is_a_value_error_that_names_file_and_line(
     write: Callable[..., Path],
 ) -> None:
