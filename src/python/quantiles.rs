@@ -150,7 +150,7 @@ quantile_class! {
     /// The exact quantile of every length seen, by counting: `numpy.percentile`, method
     /// "linear", bit for bit. Lengths are integers in 0..2**53.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> from toggle_rs import ExactQuantile
     ///     >>> lengths = ExactQuantile()
     ///     >>> lengths.update([10, 20, 30, 40])

@@ -58,7 +58,7 @@ use crate::toggle::{Settings, Toggle as Core};
 ///
 /// Threads may share one.
 ///
-/// Example:
+/// Examples:
 ///     >>> import numpy as np
 ///     >>> from toggle_rs import Toggle
 ///     >>> toggle = Toggle(m=1, lambda_=0.5, percentile=50.0)

@@ -48,7 +48,7 @@ use crate::tracker::BudgetTracker;
 ///
 /// Threads may share one. `m`, `lambda_`, `percentile` and `warmup_steps` may be set.
 ///
-/// Example:
+/// Examples:
 ///     >>> import numpy as np
 ///     >>> from toggle_rs import ToggleBudgetTracker
 ///     >>> tracker = ToggleBudgetTracker(m=1, lambda_=0.5, percentile=50.0, warmup_steps=0)
