@@ -86,4 +86,8 @@ def simulate(  # noqa: PLR0913  (one argument for each option)
             (report_path, lambda path: report.write_html(result, path)),
         ]
     )
-    show(f"{NOTE}\n\nSetting {setting}, success by problem: {classes}.", [simulation_table(result)], written)
+    show(
+        f"{NOTE}\n\nSetting {setting}, success by problem: {classes}.",
+        [simulation_table(result)],
+        written,
+    )
