@@ -57,6 +57,8 @@ def test_docstrings() -> None:
     for name in toggle_rs.__all__:
         text = inspect.getdoc(getattr(toggle_rs, name)) or ""
         if ">>>" in text:
+            # In a section of another name the API page would show them as quotations.
+            assert "\nExamples:\n" in text
             result = runner.run(finder.get_doctest(text, {}, name, None, 0))
             assert result.failed == 0
             examples += result.attempted

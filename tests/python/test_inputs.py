@@ -312,6 +312,13 @@ def test_the_command_reads_them_and_names_the_unit(tmp_path: Path) -> None:
     assert run(tmp_path / "1.jsonl", "--format", "verl", "--columns", names).exit_code == 2
 
 
+def test_json_lines_as_of_trl_need_the_name_of_the_reward(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "1.jsonl", verl_rows())
+    result = run(path, "--format", "trl", "--count", "words")
+    assert result.exit_code == 1
+    assert result.stderr.rstrip().endswith("named: --columns reward=NAME")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -64,7 +64,7 @@ def _names(path: Path, schema: pa.Schema, source: Source) -> dict[str, str]:
         if len(rewards) != 1:
             listed = ", ".join(rewards) or "none"
             raise TraceError(
-                f"{path}: which column is the reward? Name it, as in reward=NAME; "
+                f"{path}: which column is the reward? Name it: --columns reward=NAME; "
                 f"columns of floats: {listed}"
             )
         names["reward"] = rewards[0]

@@ -63,7 +63,10 @@ def read_part(path: Path, source: Source) -> Columns:
         return read_parquet(path, source)
     path.stat()  # What does not exist is no file of the wrong kind.
     if source.is_reward_open and "reward" not in source.columns:
-        raise TraceError(f"{path}: no Parquet file: name its column of rewards, as in reward=NAME")
+        raise TraceError(
+            f"{path}: it is no Parquet file, and of JSON lines the column of rewards has to be "
+            "named: --columns reward=NAME"
+        )
     rows = read_traces([path], columns=source.columns, count=source.count)
     columns = {name: getattr(rows, name) for name in COLUMNS}
     return Columns(**columns, names=rows.names, repeated=rows.repeated, torn=rows.torn)

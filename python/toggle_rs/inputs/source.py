@@ -75,8 +75,8 @@ class Source:
             raise ValueError(f"format: got {format_!r}, expected one of {', '.join(FORMATS)}")
         if format_ in TEXT_ONLY and count == "tokens" and "length" not in columns:
             raise ValueError(
-                f"format {format_} holds texts and no tokens: count words or characters instead, "
-                "or name a column of lengths"
+                f"format {format_} holds texts and no tokens: count words or characters instead "
+                "(--count words or chars), or name a column of lengths (--columns length=NAME)"
             )
         return Source(FORMATS[format_] | columns, count, is_reward_open=format_ == "trl")
 
