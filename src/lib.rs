@@ -58,6 +58,7 @@
 #[macro_use]
 pub mod quantile;
 
+pub mod advice;
 mod budget;
 mod choice;
 pub mod column;

@@ -222,7 +222,7 @@ impl Toggle {
     }
 
     /// What the user should hear about the settings, given a batch of `samples`
-    /// to come at `step`. Each thing is said once; saying it is no part of the
+    /// to come at `step`; what can be said without one is in [`mod@crate::advice`]. Each thing is said once; saying it is no part of the
     /// state. One at a time: ask until there is no more.
     pub fn advise(&mut self, step: u64, groups: &Groups, samples: usize) -> Option<String> {
         let will_be_refused =
@@ -243,18 +243,13 @@ impl Toggle {
         let largest = groups.largest();
         #[allow(clippy::cast_precision_loss, reason = "no group has 2^53 samples")]
         let next_to_solved = (largest - 1) as f64 / largest as f64;
-        if lambda > 1.0 {
-            Some(format!(
-                "lambda_={lambda:?} is above every accuracy: no budget is ever enforced"
-            ))
-        } else if lambda > next_to_solved {
-            Some(format!(
+        // Above 1 nothing is enforced at all: see the advice about lambda.
+        (lambda > next_to_solved && lambda <= 1.0).then(|| {
+            format!(
                 "with groups of {largest}, lambda_={lambda:?} enforces budgets on fully solved groups \
                  only: shape before you drop groups whose scores are all equal"
-            ))
-        } else {
-            None
-        }
+            )
+        })
     }
 
     fn advise_about_steps(&mut self, step: u64) -> Option<String> {

@@ -1,6 +1,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, TypeAlias, TypedDict, final, overload, type_check_only
+from typing import Any, Final, Literal, TypeAlias, TypedDict, final, overload, type_check_only
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,9 @@ _Integers: TypeAlias = npt.NDArray[np.integer[Any]] | Sequence[int]
 _Reals: TypeAlias = npt.NDArray[np.floating[Any] | np.integer[Any]] | Sequence[float]
 # Whatever has `__array__` or DLPack too, torch tensors among them.
 _Scores: TypeAlias = Any
-_Estimator: TypeAlias = Literal["exact", "p2", "gk"] | _Quantile
+_Name: TypeAlias = Literal["exact", "p2", "gk"]
+_Estimator: TypeAlias = _Name | _Quantile
+_NAMES: Final[tuple[_Name, ...]]
 
 class CheckpointError(ValueError): ...
 class TraceError(ValueError): ...
@@ -287,4 +289,4 @@ def read_traces(
     count: Literal["tokens", "words", "characters"] = "tokens",
     progress: Callable[[int], object] | None = None,
 ) -> Rollouts: ...
-def group_of_text(text: str) -> int: ...
+def _group_of_text(text: str) -> int: ...

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 import toggle_rs
-from toggle_rs import CheckpointError, P2Quantile, Toggle, ToggleBudgetTracker
+from toggle_rs import CheckpointError, Toggle, ToggleBudgetTracker
 
 from .replay import PERCENTILES
 from .tables import NONE, Table, whole
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _NAMED: Final = re.compile(r"it is one of (\w+), expected")
+_SETTING: Final = re.compile(r"\b(?!count)(\w+)=")
+"""In the repr of an estimator, which names all that its constructor takes."""
 
 
 def read_checkpoint(path: Path) -> Any:
@@ -47,19 +49,19 @@ def contents(state: Any) -> dict[str, Any]:
                 for key, count in state.counts().items()
             ],
         }
-    parameters = ("q", "epsilon", "window", "half_life")
-    given = {name: getattr(state, name) for name in parameters if hasattr(state, name)}
-    asked = [state.q * 100] if isinstance(state, P2Quantile) else PERCENTILES
+    q = getattr(state, "q", None)  # What follows one quantile answers no other.
+    percentiles = (
+        {f"{p:g}": state.percentile(p) for p in PERCENTILES}
+        if q is None
+        else {f"{q * 100:g}": state.quantile(q)}
+    )
     return {
         **held,
-        "settings": given,
+        "settings": {name: getattr(state, name) for name in _SETTING.findall(repr(state))},
         "count": state.count,
         "min": state.min,
         "max": state.max,
-        "percentiles": {
-            f"{p:g}": state.quantile(state.q) if len(asked) == 1 else state.percentile(p)
-            for p in asked
-        },
+        "percentiles": percentiles,
     }
 
 
@@ -98,13 +100,6 @@ def checkpoint_tables(held: dict[str, Any], rows: int) -> list[Table]:
 
 
 def _settings(state: Toggle | ToggleBudgetTracker) -> dict[str, Any]:
-    if isinstance(state, Toggle):
-        settings: dict[str, Any] = dict(state.settings)
-    else:
-        names = ("m", "lambda_", "percentile", "warmup_steps")
-        settings = {name: getattr(state, name) for name in names}
-        settings["estimator"] = state.state_dict()["estimator"]
-    return {
-        name: value if isinstance(value, int | float | str) else repr(value)
-        for name, value in settings.items()
-    }
+    """What `state_dict` shows to people."""
+    others = {"version", "class", "data"}
+    return {name: value for name, value in state.state_dict().items() if name not in others}

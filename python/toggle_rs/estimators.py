@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from toggle_rs import DecayQuantile, WindowQuantile
+from toggle_rs._core import _NAMES
+
+if TYPE_CHECKING:
+    from toggle_rs._core import _Name
 
 __all__ = ["estimator_of"]
 
-Name: TypeAlias = Literal["exact", "p2", "gk"]
-_NAMES: Final[tuple[Name, ...]] = ("exact", "p2", "gk")
 
-
-def estimator_of(text: str, ticks: int = 1) -> Name | WindowQuantile | DecayQuantile:
-    """The argument `estimator` of a tracker, from "exact", "p2", "gk", "window:N" or "decay:H".
+def estimator_of(text: str, ticks: int = 1) -> _Name | WindowQuantile | DecayQuantile:
+    """The argument `estimator` of a tracker, from its name, "window:N" or "decay:H".
 
     Args:
-        text: `N` is a number of lengths, `H` a half-life in training steps.
+        text: `N` is a number of lengths, `H` a half-life in training steps; the names are those
+            that a tracker takes.
         ticks: How far the clock of the tracker moves in a training step.
 
     Raises:
@@ -29,8 +31,8 @@ def estimator_of(text: str, ticks: int = 1) -> Name | WindowQuantile | DecayQuan
     try:
         size = {"window": int, "decay": float}[kind](number)
     except (KeyError, ValueError):
-        expected = "expected exact, p2, gk, window:N or decay:H"
-        raise ValueError(f"estimator: got {text!r}, {expected}") from None
+        expected = f"{', '.join(_NAMES)}, window:N or decay:H"
+        raise ValueError(f"estimator: got {text!r}, expected {expected}") from None
     try:
         if kind == "window":
             return WindowQuantile(int(size))

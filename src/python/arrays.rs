@@ -11,6 +11,7 @@ use pyo3::types::PyList;
 use pyo3::{ffi, intern};
 
 use super::errors::wrong_type;
+use super::masked::check_unmasked;
 use super::numbers::MaxScore;
 use crate::column::Column;
 use crate::{Error, Result};
@@ -76,7 +77,7 @@ pub(super) struct Array<'py> {
 impl<'py> Array<'py> {
     /// The object itself if it is an array, else what NumPy makes of it.
     pub fn new(argument: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let array = to_array(object)?;
+        let array = to_array(argument, object)?;
         if array.ndim() == 1 {
             return Ok(Self { argument, array });
         }
@@ -89,7 +90,7 @@ impl<'py> Array<'py> {
 
     /// The same, where a single number is a column of one.
     pub fn or_scalar(argument: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let array = to_array(object)?;
+        let array = to_array(argument, object)?;
         if array.ndim() == 0 {
             let array = array.call_method1("reshape", (1,))?.cast_into()?;
             return Ok(Self { argument, array });
@@ -174,8 +175,12 @@ pub(super) fn is_sequence(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(false)
 }
 
-fn to_array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+fn to_array<'py>(
+    argument: &'static str,
+    object: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
     if let Ok(array) = object.cast::<PyUntypedArray>() {
+        check_unmasked(argument, object)?;
         return Ok(array.clone());
     }
     let py = object.py();

@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use super::arrays::{Array, Scores, Stored, View, is_sequence, with_scores};
 use super::numbers::{Given, MaxScore};
@@ -51,7 +52,7 @@ enum Limit<'py> {
 
 impl<'py> Limit<'py> {
     fn new(object: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if !is_sequence(object)? {
+        if object.is_instance_of::<PyString>() || !is_sequence(object)? {
             return Ok(Self::One(MaxScore::new("max_score", object)?));
         }
         let array = Array::new("max_score", object)?;

@@ -12,12 +12,14 @@ mod errors;
 mod groups;
 mod keys;
 mod lengths;
+mod masked;
 mod numbers;
 mod objects;
 mod options;
 mod quantiles;
 mod shaped;
 mod state;
+mod state_methods;
 mod text;
 mod toggle;
 mod toggle_calls;
@@ -25,6 +27,7 @@ mod traces;
 mod tracker;
 mod tracker_calls;
 mod values;
+mod warnings;
 
 use pyo3::prelude::*;
 
@@ -37,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use super::toggle::Toggle;
     #[pymodule_export]
-    use super::traces::{Rollouts, TraceError, group_of_text, read_traces};
+    use super::traces::{Rollouts, TraceError, read_traces};
     #[pymodule_export]
     use super::tracker::ToggleBudgetTracker;
     use numpy::PyArrayMethods;
@@ -49,6 +52,7 @@ mod _core {
         // to happen under a lock.
         drop(numpy::PyArray1::<f64>::zeros(module.py(), 1, false).readwrite());
         super::quantiles::add_to(module)?;
+        super::traces::add_to(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.index()?.sort()
     }

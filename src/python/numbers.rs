@@ -20,14 +20,29 @@ impl<'py> FromPyObject<'_, 'py> for Given<'py> {
     }
 }
 
-/// An integer argument that is not negative: an `int`, or what has `__index__`.
+const COUNT: &str = "an integer in 0..2**64";
+
+/// An integer argument that is not negative: an `int`, or what has `__index__`; no bool.
 pub(super) fn count(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResult<u64> {
-    const EXPECTED: &str = "an integer in 0..2**64";
+    if object.is_instance_of::<PyBool>() {
+        return Err(wrong_type(argument, None, object, COUNT));
+    }
+    count_or_bool(argument, object)
+}
+
+/// The same, where it may be left out.
+pub(super) fn count_or(argument: &'static str, given: &Given<'_>, default: u64) -> PyResult<u64> {
+    let object = given.0.as_ref();
+    object.map_or(Ok(default), |object| count(argument, object))
+}
+
+/// The same for the drop-in, where `True` is 1, as in the reference.
+pub(super) fn count_or_bool(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResult<u64> {
     object.extract::<u64>().map_err(|error| {
         if error.is_instance_of::<PyOverflowError>(object.py()) {
-            Error::value(argument, text(object), EXPECTED).into()
+            Error::value(argument, text(object), COUNT).into()
         } else {
-            wrong_type(argument, None, object, EXPECTED)
+            wrong_type(argument, None, object, COUNT)
         }
     })
 }
@@ -35,6 +50,11 @@ pub(super) fn count(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResu
 /// The size of a group. No batch has `usize::MAX` samples: the core refuses it.
 pub(super) fn size(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResult<usize> {
     Ok(usize::try_from(count(argument, object)?).unwrap_or(usize::MAX))
+}
+
+/// The same for the drop-in.
+pub(super) fn size_or_bool(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    Ok(usize::try_from(count_or_bool(argument, object)?).unwrap_or(usize::MAX))
 }
 
 /// A real argument: a Python number, or a NumPy scalar.

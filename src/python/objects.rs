@@ -9,6 +9,7 @@ use pyo3::types::{PyList, PyTuple};
 
 use super::arrays::{Array, address_at, object_at};
 use super::errors::wrong_type;
+use super::masked::check_unmasked;
 use crate::keys::{Run, push_run};
 
 /// Runs `$body` with `$address` bound to what tells where the object at an index
@@ -55,6 +56,7 @@ impl<'py> Objects<'py> {
         } else if let Ok(tuple) = object.cast::<PyTuple>() {
             Ok(Self::Tuple(tuple.clone()))
         } else if let Ok(array) = object.cast::<PyArray1<Py<PyAny>>>() {
+            check_unmasked(argument, object)?;
             Ok(Self::Array(array.clone()))
         } else if object.cast::<PyUntypedArray>().is_ok() {
             // An array of str: NumPy makes the objects.

@@ -1,10 +1,10 @@
-//! The Python classes of the estimators: one surface, five kinds.
+//! The Python classes of the estimators: one surface for all.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyBytes, PyString, PyType};
+use pyo3::types::{PyBytes, PyString, PyTuple, PyType};
 
 use super::errors::wrong_type;
 use super::numbers::{self, Given};
@@ -231,7 +231,7 @@ quantile_class! {
     /// Let `steps` ticks pass.
     #[pyo3(signature = (steps = Given(None)), text_signature = "(self, /, steps=1)")]
     fn tick(&self, py: Python<'_>, steps: Given<'_>) -> PyResult<()> {
-        let steps = steps.0.as_ref().map_or(Ok(1), |steps| numbers::count("steps", steps))?;
+        let steps = numbers::count_or("steps", &steps, 1)?;
         Ok(self.lock(py).tick(steps)?)
     }
 
@@ -265,8 +265,7 @@ pub(super) fn pattern(estimator: &Given<'_>, percentile: f64) -> PyResult<Estima
         return Ok(Estimator::by_name(&lossy(name), percentile)?);
     }
     estimators!(cast_any(object));
-    let expected = "\"exact\", \"p2\", \"gk\" or an empty estimator";
-    Err(wrong_type("estimator", None, object, expected))
+    Err(wrong_type("estimator", None, object, Estimator::expected()))
 }
 
 macro_rules! object_of {
@@ -294,8 +293,10 @@ macro_rules! add_classes {
     };
 }
 
-/// Adds the classes of this file to the module.
+/// Adds the classes of this file to the module, and the names that stand for one.
 pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     estimators!(add_classes(module));
-    Ok(())
+    let names: Vec<_> = Estimator::names().collect();
+    // Set, not added: it is none of the names in `__all__`.
+    module.setattr("_NAMES", PyTuple::new(module.py(), names)?)
 }

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping, PyMemoryView, PyString, PyType};
 
-use super::errors::wrong_type;
+use super::errors::{CheckpointError, wrong_type};
 use crate::snapshot::{self, Payload, Snapshot};
 use crate::{Error, Result};
 
@@ -97,7 +97,12 @@ pub(super) fn load<'py, T: Base>(
     let py = class.py();
     let bytes = py.detach(|| snapshot::read_file(path));
     let bytes = bytes.map_err(|error| os_error(py, &error, path))?;
-    create::<T>(class, T::Core::from_bytes(&bytes)?)
+    let state = T::Core::from_bytes(&bytes);
+    let state = state.map_err(|error| match error {
+        Error::Snapshot(_) => CheckpointError::new_err(format!("{}: {error}", path.display())),
+        other => other.into(),
+    })?;
+    create::<T>(class, state)
 }
 
 /// The `OSError` about a path, of the kind that Python itself would raise.

@@ -13,7 +13,9 @@ use super::options::{option, settings_dict};
 use super::quantiles;
 use super::shaped::Shaped;
 use super::state::{self, Base, Reduced, Stateful};
+use super::state_methods::state_methods;
 use super::toggle_calls::{Observe, Shape};
+use super::warnings::about_settings;
 use crate::Result;
 use crate::toggle::{Settings, Toggle as Core};
 
@@ -50,6 +52,9 @@ use crate::toggle::{Settings, Toggle as Core};
 /// Raises:
 ///     ValueError: An argument is out of range.
 ///     TypeError: An argument is of the wrong kind.
+///
+/// Warns:
+///     UserWarning: `lambda_` is above 1, or `percentile` between 0 and 1.
 ///
 /// Threads may share one.
 ///
@@ -99,6 +104,10 @@ impl Base for Toggle {
 }
 
 #[pymethods]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the arguments that the Python methods have"
+)]
 impl Toggle {
     #[new]
     #[pyo3(
@@ -109,10 +118,6 @@ impl Toggle {
         ),
         text_signature = "(*, m, lambda_, percentile, warmup_steps=0, estimator='exact', \
             start_phase='normal', freeze='never', min_samples=1, penalty='zero')",
-    )]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the keyword arguments of the Python class"
     )]
     fn new(
         m: &Bound<'_, PyAny>,
@@ -125,25 +130,22 @@ impl Toggle {
         min_samples: Given<'_>,
         penalty: Given<'_>,
     ) -> PyResult<Self> {
+        let lambda = numbers::real("lambda_", lambda_)?;
         let percentile = numbers::real("percentile", percentile)?;
-        let count = |name, object: Given<'_>, default| {
-            object
-                .0
-                .as_ref()
-                .map_or(Ok(default), |object| numbers::count(name, object))
-        };
         let settings = Settings {
             m: numbers::count("m", m)?,
-            lambda: numbers::real("lambda_", lambda_)?,
+            lambda,
             percentile,
-            warmup_steps: count("warmup_steps", warmup_steps, 0)?,
+            warmup_steps: numbers::count_or("warmup_steps", &warmup_steps, 0)?,
             estimator: quantiles::pattern(&estimator, percentile)?,
             start_phase: option("start_phase", &start_phase)?,
             freeze: option("freeze", &freeze)?,
-            min_samples: count("min_samples", min_samples, 1)?,
+            min_samples: numbers::count_or("min_samples", &min_samples, 1)?,
             penalty: option("penalty", &penalty)?,
         };
-        Ok(Self(Mutex::new(Core::new(settings)?)))
+        let core = Core::new(settings)?;
+        about_settings(m.py(), lambda, percentile)?;
+        Ok(Self(Mutex::new(core)))
     }
 
     /// The report's own form: it begins with the penalty, has no warm-up, and fixes the budget of
@@ -173,7 +175,7 @@ impl Toggle {
     ///     scores: Score of each response, shape (N,); not needed where `correct` is given.
     ///     correct: Whether each response is correct: bool, shape (N,). Without it those with
     ///         `score >= max_score` are.
-    ///     max_score: A finite number > 0, or one per sample.
+    ///     max_score: A finite number > 0, or one per sample; without effect beside `correct`.
     ///     step: The training step, not before the last observed one. What is recorded counts from
     ///         step + 1 on; without a step, at once.
     ///
@@ -187,10 +189,6 @@ impl Toggle {
         ),
         text_signature = "(self, /, datasets, lengths, scores=None, *, correct=None, \
             max_score=1.0, step=None)",
-    )]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the arguments of the Python method"
     )]
     fn observe(
         &self,
@@ -220,10 +218,6 @@ impl Toggle {
         text_signature = "(self, /, step, scores, lengths, datasets, *, groups, correct=None, \
             max_score=1.0)",
     )]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the arguments of the Python method"
-    )]
     /// Shape the scores of a batch with what was observed before `step`; record nothing.
     ///
     /// Args:
@@ -236,7 +230,7 @@ impl Toggle {
     ///         of each sample, int or str, in any order and of any number.
     ///     correct: Whether each response is correct: bool, shape (N,). Without it those with
     ///         `score >= max_score` are.
-    ///     max_score: A finite number > 0, or one per sample.
+    ///     max_score: A finite number > 0, or one per sample; without effect beside `correct`.
     ///
     /// Returns:
     ///     The shaped scores and what there is to say of them, see `Shaped`.
@@ -277,10 +271,6 @@ impl Toggle {
         ),
         text_signature = "(self, /, step, scores, lengths, datasets, *, groups, correct=None, \
             max_score=1.0)",
-    )]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the arguments of the Python method"
     )]
     /// `shape` with what was observed before `step`, then `observe` the batch at `step`.
     ///
@@ -355,91 +345,6 @@ impl Toggle {
         settings_dict(py, &settings)
     }
 
-    /// The whole state, settings included; equal objects have equal bytes.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        state::to_bytes(self, py)
-    }
-
-    /// The object that has these bytes, a bytes-like object.
-    ///
-    /// Raises:
-    ///     CheckpointError: They are no snapshot of this class, of a newer version, or damaged.
-    #[classmethod]
-    fn from_bytes<'py>(
-        class: &Bound<'py, PyType>,
-        data: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        state::create::<Self>(class, state::read(data)?)
-    }
-
-    /// Write `to_bytes()` to a file, a str or os.PathLike. Whatever happens, the file is what it
-    /// was or all new: the bytes go to a new file in the same folder, which then takes its place.
-    ///
-    /// Raises:
-    ///     OSError: What the file system says.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        state::save(self, py, &path)
-    }
-
-    /// The object that was saved to a file.
-    ///
-    /// Raises:
-    ///     CheckpointError: As `from_bytes`.
-    ///     OSError: What the file system says.
-    #[classmethod]
-    fn load<'py>(class: &Bound<'py, PyType>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
-        state::load::<Self>(class, &path)
-    }
-
-    /// The state as plain scalars and one base64 str, for `torch.save` and `json`. What counts is
-    /// in "data"; the rest is for people to read.
-    fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        state::state_dict(self, py)
-    }
-
-    /// Take up the observations of a `state_dict()` in place of all so far. The settings stay those
-    /// of this object.
-    ///
-    /// Raises:
-    ///     CheckpointError: It is no state dict of this class, or the estimators are unlike, in kind
-    ///         or setting. Nothing has changed then.
-    fn load_state_dict(&self, state_dict: &Bound<'_, PyAny>) -> PyResult<()> {
-        state::load_state_dict(self, state_dict)
-    }
-
-    /// Take in what `other` has observed: counts add. In whatever order several are merged, the
-    /// result is the same (with the estimator "gk": within its bound).
-    ///
-    /// Where budgets are fixed, that of the earlier step stays, then the smaller one. Merging fixes
-    /// none itself, the next step does.
-    ///
-    /// Raises:
-    ///     ValueError: A setting differs, `m` included, or `other` is this very object.
-    ///     TypeError: It is of another class, or the estimator has no merge ("p2"). In either case
-    ///         nothing has changed.
-    fn merge(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        state::merge(self, other, Core::merge)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        state::reduce(slf)
-    }
-
-    /// Bytes that it holds.
-    #[getter]
-    fn nbytes(&self, py: Python<'_>) -> usize {
-        self.lock(py).nbytes()
-    }
-
-    fn __eq__(&self, py: Python<'_>, other: &Self) -> bool {
-        if std::ptr::eq(self, other) {
-            return true;
-        }
-        // Never two locks at once: two threads could wait for each other.
-        let theirs = other.lock(py).clone();
-        *self.lock(py) == theirs
-    }
-
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let settings = self.settings(py)?;
         let arguments = settings
@@ -450,4 +355,11 @@ impl Toggle {
             arguments.collect::<PyResult<Vec<_>>>()?.join(", ")
         ))
     }
+}
+
+state_methods! {
+    Toggle, merge:
+    ///
+    /// Where budgets are fixed, that of the earlier step stays, then the smaller one. Merging fixes
+    /// none itself, the next step does.
 }

@@ -1,8 +1,5 @@
 //! What the calls of `Toggle` do with a batch of any dtype.
 
-use std::ffi::CString;
-
-use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
 use super::arrays::{Array, Scores, with_scores};
@@ -15,6 +12,7 @@ use super::numbers::{self, Given};
 use super::shaped::{Shaped, Untyped};
 use super::state::Stateful;
 use super::toggle::Toggle;
+use super::warnings::warn;
 use crate::toggle::{Batch, Toggle as Core};
 
 /// The arguments of `observe`.
@@ -72,12 +70,10 @@ impl<'py> Shape<'_, 'py> {
         let groups = groups_of(self.groups, correct.len())?;
         let datasets = PyKeys::new("datasets", self.datasets)?;
         let lengths = LengthArgument::new("lengths", self.lengths)?;
-        // A warning may be an error to the user: it comes before any change.
         let like = Like::of(self.scores)?;
         let advise = || toggle.lock(py).advise(step, &groups, array.len());
-        while let Some(warning) = advise() {
-            let text = CString::new(warning)?;
-            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+        while let Some(text) = advise() {
+            warn(py, Some(text))?;
         }
         let shape = |toggle: &mut Core| {
             let lengths = &lengths.view()?;

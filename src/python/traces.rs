@@ -148,9 +148,14 @@ pub(super) fn read_traces(
 }
 
 /// The number of a group that is named by a text: what `read_traces` makes of it.
-#[pyfunction]
-pub(super) fn group_of_text(text: Text) -> u64 {
+#[pyfunction(name = "_group_of_text")]
+fn group_of_text(text: Text) -> u64 {
     traces::group_of_text(&text.0)
+}
+
+/// Adds what only this package calls; set, for none of it is in `__all__`.
+pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.setattr("_group_of_text", wrap_pyfunction!(group_of_text, module)?)
 }
 
 fn count_of(count: &str) -> PyResult<Count> {

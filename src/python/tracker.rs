@@ -14,8 +14,11 @@ use super::lengths::LengthArgument;
 use super::numbers::{self, Given, MaxScore};
 use super::quantiles;
 use super::state::{self, Base, Reduced, Stateful};
+use super::state_methods::state_methods;
 use super::tracker_calls::{Arguments, NormalStep, PenaltyStep, Update, metrics};
+use super::warnings::{about_settings, warn};
 use crate::Result;
+use crate::advice;
 use crate::quantile::Estimator;
 use crate::schedule::Schedule;
 use crate::tracker::BudgetTracker;
@@ -39,6 +42,9 @@ use crate::tracker::BudgetTracker;
 /// Raises:
 ///     ValueError: An argument is out of range.
 ///     TypeError: An argument is of the wrong kind.
+///
+/// Warns:
+///     UserWarning: `lambda_` is above 1, or `percentile` between 0 and 1; also where it is set.
 ///
 /// Threads may share one. `m`, `lambda_`, `percentile` and `warmup_steps` may be set.
 ///
@@ -115,13 +121,14 @@ impl ToggleBudgetTracker {
         let percentile = numbers::real("percentile", percentile)?;
         let lambda = numbers::lambda(lambda_)?;
         let mut tracker = BudgetTracker::new(
-            numbers::count("m", m)?,
+            numbers::count_or_bool("m", m)?,
             lambda.value,
             percentile,
-            numbers::count("warmup_steps", warmup_steps)?,
+            numbers::count_or_bool("warmup_steps", warmup_steps)?,
             quantiles::pattern(&estimator, percentile)?,
         )?;
         tracker.set_lambda(lambda)?;
+        about_settings(m.py(), lambda.value, percentile)?;
         Ok(Self(Mutex::new(tracker)))
     }
 
@@ -140,7 +147,7 @@ impl ToggleBudgetTracker {
     #[setter]
     fn set_m(&self, m: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = m.py();
-        let m = numbers::count("m", m)?;
+        let m = numbers::count_or_bool("m", m)?;
         let mut tracker = self.lock(py);
         let schedule = tracker.schedule();
         tracker.set_schedule(Schedule { m, ..schedule });
@@ -156,7 +163,7 @@ impl ToggleBudgetTracker {
     #[setter]
     fn set_warmup_steps(&self, warmup_steps: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = warmup_steps.py();
-        let warmup_steps = numbers::count("warmup_steps", warmup_steps)?;
+        let warmup_steps = numbers::count_or_bool("warmup_steps", warmup_steps)?;
         let mut tracker = self.lock(py);
         let schedule = tracker.schedule();
         tracker.set_schedule(Schedule {
@@ -174,8 +181,10 @@ impl ToggleBudgetTracker {
 
     #[setter]
     fn set_lambda_(&self, lambda_: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = lambda_.py();
         let lambda = numbers::lambda(lambda_)?;
-        Ok(self.lock(lambda_.py()).set_lambda(lambda)?)
+        warn(py, advice::about_lambda(lambda.value))?;
+        Ok(self.lock(py).set_lambda(lambda)?)
     }
 
     /// The percentile of correct lengths that is the budget.
@@ -188,6 +197,7 @@ impl ToggleBudgetTracker {
     fn set_percentile(&self, percentile: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = percentile.py();
         let percentile = numbers::real("percentile", percentile)?;
+        warn(py, advice::about_percentile(percentile))?;
         Ok(self.lock(py).set_percentile(percentile)?)
     }
 
@@ -256,10 +266,10 @@ impl ToggleBudgetTracker {
         if !schedule.is_enabled() {
             return Ok((scores, PyDict::new(step.py())));
         }
-        let step = numbers::count("step", step)?;
+        let step = numbers::count_or_bool("step", step)?;
         let is_penalty = schedule.is_penalty_step(step);
         let k = if is_penalty {
-            numbers::size("num_samples_per_prompt", num_samples_per_prompt)?
+            numbers::size_or_bool("num_samples_per_prompt", num_samples_per_prompt)?
         } else {
             0 // not looked at
         };
@@ -342,88 +352,6 @@ impl ToggleBudgetTracker {
         key_dict(py, arrays)
     }
 
-    /// The whole state, settings included; equal objects have equal bytes.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        state::to_bytes(self, py)
-    }
-
-    /// The object that has these bytes, a bytes-like object.
-    ///
-    /// Raises:
-    ///     CheckpointError: They are no snapshot of this class, of a newer version, or damaged.
-    #[classmethod]
-    fn from_bytes<'py>(
-        class: &Bound<'py, PyType>,
-        data: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        state::create::<Self>(class, state::read(data)?)
-    }
-
-    /// Write `to_bytes()` to a file, a str or os.PathLike. Whatever happens, the file is what it
-    /// was or all new: the bytes go to a new file in the same folder, which then takes its place.
-    ///
-    /// Raises:
-    ///     OSError: What the file system says.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        state::save(self, py, &path)
-    }
-
-    /// The object that was saved to a file.
-    ///
-    /// Raises:
-    ///     CheckpointError: As `from_bytes`.
-    ///     OSError: What the file system says.
-    #[classmethod]
-    fn load<'py>(class: &Bound<'py, PyType>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
-        state::load::<Self>(class, &path)
-    }
-
-    /// The state as plain scalars and one base64 str, for `torch.save` and `json`. What counts is
-    /// in "data"; the rest is for people to read.
-    fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        state::state_dict(self, py)
-    }
-
-    /// Take up what was seen by a `state_dict()` in place of all so far. The settings stay those
-    /// of this object.
-    ///
-    /// Raises:
-    ///     CheckpointError: It is no state dict of this class, or the estimators are unlike, in kind
-    ///         or setting. Nothing has changed then.
-    fn load_state_dict(&self, state_dict: &Bound<'_, PyAny>) -> PyResult<()> {
-        state::load_state_dict(self, state_dict)
-    }
-
-    /// Take in what `other` has seen: counts add. In whatever order several are merged, the
-    /// result is the same (with the estimator "gk": within its bound).
-    ///
-    /// Raises:
-    ///     ValueError: A setting differs, `m` included, or `other` is this very object.
-    ///     TypeError: It is of another class, or the estimator has no merge ("p2"). In either case
-    ///         nothing has changed.
-    fn merge(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        state::merge(self, other, BudgetTracker::merge)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        state::reduce(slf)
-    }
-
-    /// Bytes that it holds.
-    #[getter]
-    fn nbytes(&self, py: Python<'_>) -> usize {
-        self.lock(py).nbytes()
-    }
-
-    fn __eq__(&self, py: Python<'_>, other: &Self) -> bool {
-        if std::ptr::eq(self, other) {
-            return true;
-        }
-        // Never two locks at once: two threads could wait for each other.
-        let theirs = other.lock(py).clone();
-        *self.lock(py) == theirs
-    }
-
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let (schedule, lambda, percentile, pattern) = self.settings(py);
         let pattern = quantiles::pattern_object(py, &pattern)?;
@@ -436,3 +364,5 @@ impl ToggleBudgetTracker {
         ))
     }
 }
+
+state_methods! { ToggleBudgetTracker, merge: }

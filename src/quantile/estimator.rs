@@ -2,11 +2,8 @@
 
 use std::fmt::{Display, Formatter};
 
-use super::{ExactQuantile, GkQuantile, MAX_LENGTH, P2Quantile, Quantile};
+use super::{MAX_LENGTH, Quantile};
 use crate::error::{Error, Result};
-
-/// Rank error of "gk" alone, as a fraction of the number of values.
-const DEFAULT_EPSILON: f64 = 0.001;
 
 /// What an estimator records: lengths, as integers or as real numbers.
 pub(crate) trait Value: Copy + Display {
@@ -37,8 +34,15 @@ impl Value for f64 {
     }
 }
 
+/// A name, and what makes the empty estimator that it stands for, of the
+/// percentile that will be asked of it.
+pub(crate) type Named<T> = (&'static str, fn(f64) -> Result<T>);
+
 /// What keeping the lengths of a key asks of an estimator, beside [`Quantile`].
-pub(crate) trait LengthEstimator: Quantile<Value: Value> {
+pub(crate) trait LengthEstimator: Quantile<Value: Value> + Sized {
+    /// Its name as an argument `estimator`, where it needs no settings.
+    const NAMED: Option<Named<Self>> = None;
+
     /// Whether its answers depend on the step at which a length came.
     const NEEDS_CLOCK: bool = false;
 
@@ -123,6 +127,24 @@ macro_rules! define {
                 }
             }
 
+            /// The names that stand for an estimator alone.
+            pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+                let names = [$(super::$class::NAMED.map(|(name, _)| name),)*];
+                names.into_iter().flatten()
+            }
+
+            /// The estimator that a name alone stands for; `percentile` is the one that
+            /// will be asked of it.
+            ///
+            /// # Errors
+            /// [`Error::Value`] about an unknown name, or a percentile out of range.
+            pub fn by_name(name: &str, percentile: f64) -> Result<Self> {
+                $(if let Some((own, make)) = super::$class::NAMED && own == name {
+                    return Ok(make(percentile)?.into());
+                })*
+                Err(Error::value("estimator", format!("{name:?}"), Self::expected()))
+            }
+
             /// See [`Merge::merge`](super::Merge::merge).
             ///
             /// # Errors
@@ -145,24 +167,10 @@ macro_rules! define {
 estimators!(define());
 
 impl Estimator {
-    /// The estimator that a name alone stands for; `percentile` is the one that
-    /// will be asked of it.
-    ///
-    /// # Errors
-    /// [`Error::Value`] about an unknown name, or a percentile out of range.
-    pub fn by_name(name: &str, percentile: f64) -> Result<Self> {
-        match name {
-            "exact" => Ok(Self::Exact(ExactQuantile::new())),
-            "p2" => {
-                super::check_percentile(percentile).map_err(|error| error.about("percentile"))?;
-                Ok(P2Quantile::new(percentile / 100.0)?.into())
-            }
-            "gk" => Ok(GkQuantile::new(DEFAULT_EPSILON)?.into()),
-            _ => {
-                let expected = "\"exact\", \"p2\", \"gk\" or an empty estimator";
-                Err(Error::value("estimator", format!("{name:?}"), expected))
-            }
-        }
+    /// What an argument `estimator` may be.
+    pub(crate) fn expected() -> String {
+        let names: Vec<_> = Self::names().map(|name| format!("{name:?}")).collect();
+        format!("{} or an empty estimator", names.join(", "))
     }
 
     /// Records lengths, at most `MAX_LENGTH`, in the order in which they came.

@@ -3,7 +3,8 @@
 use super::histogram::{Builder, Histogram};
 use super::interpolate::{Position, lerp};
 use super::{
-    LengthEstimator, MAX_LENGTH, Merge, Quantile, Rank, check_count, check_lengths, check_quantile,
+    LengthEstimator, MAX_LENGTH, Merge, Named, Quantile, Rank, check_count, check_lengths,
+    check_quantile,
 };
 use crate::error::{Error, Result};
 use crate::snapshot::{Reader, State, Writer};
@@ -236,6 +237,8 @@ impl PartialEq for ExactQuantile {
 impl Eq for ExactQuantile {}
 
 impl LengthEstimator for ExactQuantile {
+    const NAMED: Option<Named<Self>> = Some(("exact", |_| Ok(Self::new())));
+
     fn settings(&self) -> String {
         String::new()
     }

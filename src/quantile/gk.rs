@@ -5,7 +5,8 @@ mod summary;
 mod tests;
 
 use super::{
-    LengthEstimator, Merge, Quantile, Rank, check_count, check_finite, check_quantile, is_canonical,
+    LengthEstimator, Merge, Named, Quantile, Rank, check_count, check_finite, check_quantile,
+    is_canonical,
 };
 use crate::error::{Error, Result};
 use crate::snapshot::{Reader, State, Writer};
@@ -15,6 +16,9 @@ use summary::Tuple;
 /// Smallest capacity of the head buffer, so that a coarse summary too takes in
 /// its values in bulk.
 const MIN_BUFFER: usize = 256;
+
+/// Rank error of "gk" alone, as a fraction of the number of values.
+const DEFAULT_EPSILON: f64 = 0.001;
 
 /// All quantiles of a stream of finite numbers, each within `epsilon` * n ranks
 /// of the right one, **whatever the stream** and however it was merged.
@@ -245,6 +249,8 @@ fn sort(values: &mut [f64]) {
 }
 
 impl LengthEstimator for GkQuantile {
+    const NAMED: Option<Named<Self>> = Some(("gk", |_| Self::new(DEFAULT_EPSILON)));
+
     fn settings(&self) -> String {
         format!("{:?}", self.epsilon())
     }

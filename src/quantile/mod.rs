@@ -28,7 +28,7 @@ mod window;
 
 pub use decay::DecayQuantile;
 pub use estimator::Estimator;
-pub(crate) use estimator::{LengthEstimator, Value};
+pub(crate) use estimator::{LengthEstimator, Named, Value};
 pub use exact::ExactQuantile;
 pub use gk::GkQuantile;
 pub use p2::P2Quantile;

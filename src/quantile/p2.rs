@@ -5,7 +5,7 @@ mod tests;
 
 use super::interpolate::{Position, lerp};
 use super::{
-    LengthEstimator, Quantile, check_count, check_finite, check_percentile, check_quantile,
+    LengthEstimator, Named, Quantile, check_count, check_finite, check_percentile, check_quantile,
     is_canonical,
 };
 use crate::error::{Error, Result};
@@ -336,6 +336,11 @@ fn to_position(position: f64) -> u64 {
 }
 
 impl LengthEstimator for P2Quantile {
+    const NAMED: Option<Named<Self>> = Some(("p2", |percentile| {
+        check_percentile(percentile).map_err(|error| error.about("percentile"))?;
+        Self::new(percentile / 100.0)
+    }));
+
     fn settings(&self) -> String {
         format!("{:?}", self.q())
     }

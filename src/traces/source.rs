@@ -15,6 +15,8 @@ const MAGICS: [(&[u8], Coding); 2] = [
     (&[0x1f, 0x8b], Coding::Gzip),
     (&[0x28, 0xb5, 0x2f, 0xfd], Coding::Zstd),
 ];
+/// UTF-8 has no byte order; some editors write the mark all the same.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const BUFFER: usize = 1 << 18;
 /// Decoded bytes between two calls of `on_bytes`.
 const REPORT_EVERY: u64 = 1 << 23;
@@ -65,7 +67,10 @@ pub(super) fn for_each_line<E: From<TraceError>>(
             unreported = 0;
             report()?;
         }
-        let text = text.trim_ascii_end();
+        let mut text = text.trim_ascii_end();
+        if number == 1 {
+            text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+        }
         if text.is_empty() {
             continue;
         }

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import toggle_rs
-from toggle_rs import read_traces
+from toggle_rs import Toggle, read_traces
 from toggle_rs.commands import app
 from toggle_rs.replay import Settings, replay
 
@@ -63,6 +63,56 @@ def test_json_png_and_report_are_written(tmp_path: Path) -> None:
     assert b"math|competition" in page
     assert b"<svg" in page
     assert b"http" not in page  # It needs no network.
+
+
+def test_a_dash_is_standard_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    both, alone = run("replay", *SAMPLE, *OPTIONS, "--json", "-"), run("replay", *SAMPLE, *OPTIONS)
+    assert (both.exit_code, both.stderr) == (0, alone.stdout)
+    settings = Settings(m=5, lambda_=0.5, percentile=80, warmup_steps=5)
+    assert json.loads(both.stdout) == replay(read_traces(SAMPLE), settings).to_json()
+    sweep = ["sweep", *SAMPLE, *OPTIONS]
+    result = run(*sweep, "--csv", "-", "--json", "figures.json")
+    assert result.stdout.startswith("lambda,percentile,")
+    assert result.stdout.count("\n") == 2
+    assert result.stderr.endswith("Wrote figures.json\n")
+    assert len(json.loads(run("simulate", "--steps", "1", "--json", "-").stdout)["ends"]) == 4
+    Toggle(m=1, lambda_=0.5, percentile=50).save("toggle.bin")
+    assert json.loads(run("inspect", "toggle.bin", "--json", "-").stdout)["class"] == "Toggle"
+    for words in (["--png", "-"], ["--report", "-"], ["--json", "-", "--csv", "-"]):
+        result = run(*sweep, *words)
+        assert (result.exit_code, result.stdout) == (2, "")
+    assert not Path("-").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pipe that closes")
+def test_a_closed_pipe_is_no_message() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    to_stdout = command("replay", *SAMPLE, *OPTIONS, "--json", "-")
+    done = subprocess.run(to_stdout, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_no_name_is_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "[red]x:smile:"
+    Path(name).write_text(LINE.replace("math", name))
+    result = run("replay", name, *OPTIONS, "--json", "[bold]:+1:.json")
+    assert name in result.stdout
+    assert result.stdout.endswith("Wrote [bold]:+1:.json\n")
+    Toggle(m=1, lambda_=0.5, percentile=50).save(name)
+    assert run("inspect", name).stdout.startswith(name + ": Toggle, ")
+    assert run("replay", name, *OPTIONS).stderr.startswith(f"toggle-rs: {name}, line 1: ")
+    for words in (["--columns", name], ["--estimator", name], ["--count", name], [f"--{name}"]):
+        assert name in run("replay", "absent", *OPTIONS, *words).stderr
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(LINE, encoding="utf-8-sig")
+    assert run("replay", path, *OPTIONS).stdout.startswith("1 rollout, 1 step, 1 file\n")
 
 
 def test_names_of_any_kind_and_number_are_drawn(tmp_path: Path) -> None:
@@ -256,7 +306,7 @@ def test_files_that_are_no_traces_lead_to_the_option(tmp_path: Path) -> None:
 
 def test_a_fraction_for_a_percentile_is_doubted() -> None:
     said = run("replay", *SAMPLE, "--m", "5", "--lambda", "0.5", "--percentile", "0.8").stderr
-    assert "percentile 0.8 is below 1: percentiles go from 0 to 100" in said
+    assert said == "toggle-rs: warning: percentile=0.8 is below 1: percentiles go from 0 to 100\n"
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,10 @@ def test_each_class_is_shown(path: Path, tmp_path: Path) -> None:
         budgets = {tuple(key["key"]): key["budget"] for key in held["keys"] if key["budget"]}
         assert budgets == state.budgets()
         assert held["settings"]["lambda_"] == state.settings["lambda_"] if name == "Toggle" else 0.7
+        assert held["settings"]["estimator"].startswith(path.name.split("-")[3] + "(")
     else:
+        empty = getattr(toggle_rs, name)(**held["settings"])
+        assert repr(empty) == repr(state).replace(f"count={state.count}", "count=0")
         assert (held["count"], held["min"], held["max"]) == (state.count, state.min, state.max)
         for p, value in held["percentiles"].items():
             assert value == state.percentile(float(p))

@@ -327,7 +327,7 @@ def test_doubts_about_the_settings_are_said() -> None:
     rows = [row(0, sample // 4, sample, reward=float(sample % 4 > 0)) for sample in range(120)]
     always = dataclasses.replace(PLAIN, m=None)
     for settings, said in [
-        (dataclasses.replace(always, lambda_=1.2), "lambda 1.2 is above every accuracy"),
+        (dataclasses.replace(always, lambda_=1.2), "lambda_=1.2 is above every accuracy"),
         (dataclasses.replace(always, lambda_=0.9, filter="before"), "only fully solved ones reach"),
         (dataclasses.replace(always, warmup_steps=1), "no logged step is a length-penalty step"),
         (always, "probably logged behind a zero-variance filter"),

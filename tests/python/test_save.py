@@ -98,15 +98,16 @@ def test_a_failed_save_leaves_what_was_there(tmp_path: Path) -> None:
     assert names(tmp_path) == ["folder"]
 
 
-def test_files_that_are_no_snapshot(tmp_path: Path) -> None:
-    path = tmp_path / "state"
+def test_files_that_are_no_snapshot_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a state"
+    named = re.escape(f"{path}: not a valid snapshot: ")
     state = resume.toggle("exact").to_bytes()
     for content in (b"", b"text", state[:-1], state + b"\0", b"\0" * 10_000_000):
         path.write_bytes(content)
-        with pytest.raises(CheckpointError):
+        with pytest.raises(CheckpointError, match=f"^{named}."):
             Toggle.load(path)
     path.write_bytes(state)
-    with pytest.raises(CheckpointError, match="one of Toggle, expected ToggleBudgetTracker"):
+    with pytest.raises(CheckpointError, match=f"^{named}.*one of Toggle, expected "):
         ToggleBudgetTracker.load(path)
 
 

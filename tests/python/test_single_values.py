@@ -11,6 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import resume
+import toggle_rs
+import toggle_runs
+from toggle_oracle import new_estimator
 from toggle_rs import DecayQuantile, ExactQuantile, GKQuantile, P2Quantile, WindowQuantile
 
 COUNTING: dict[str, Callable[[], Any]] = {
@@ -24,6 +28,14 @@ SKETCHES: dict[str, Callable[[], Any]] = {
 }
 ALL = COUNTING | SKETCHES
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def test_the_tests_go_through_every_estimator() -> None:
+    every = {name for name in toggle_rs.__all__ if name.endswith("Quantile")}
+    for kinds in (ALL, resume.ESTIMATORS, toggle_runs.ESTIMATORS):
+        made = (make() for make in kinds.values())
+        objects = (new_estimator(one, 80.0) if isinstance(one, str) else one for one in made)
+        assert {type(one).__name__ for one in objects} == every
 
 
 class Whole(int):
@@ -114,6 +126,15 @@ def test_an_integer_that_is_no_length(kind: str, value: int) -> None:
     with pytest.raises(ValueError, match=r"^values: got .*, expected a length in 0..=2\*\*53$"):
         sketch.update(value)
     assert sketch.count == 0
+
+
+def test_a_bool_is_no_number_of_things() -> None:
+    with pytest.raises(TypeError, match=r"^window: got True \(bool\), expected an integer"):
+        WindowQuantile(True)
+    decay = DecayQuantile(2.0)
+    with pytest.raises(TypeError, match="^steps: got True"):
+        decay.tick(True)
+    assert decay.ticks == 0
 
 
 @pytest.mark.parametrize("kind", COUNTING)

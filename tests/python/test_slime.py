@@ -147,6 +147,8 @@ def test_the_number_of_the_rollout_is_needed() -> None:
         (None, ValueError, "args.toggle: missing"),
         ({"m": 1}, TypeError, "lambda_"),
         ({**SETTINGS, "m": -1}, ValueError, "m"),
+        ({**SETTINGS, "max_score": "1"}, TypeError, "^max_score: got '1', expected a number"),
+        ({**SETTINGS, "max_score": float("nan")}, ValueError, "^max_score: got nan"),
         ({**SETTINGS, "estimator": 5}, ValueError, "window:N or decay:H"),
     ],
 )

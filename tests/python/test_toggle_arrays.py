@@ -60,7 +60,7 @@ def toggle() -> Toggle:
 
 
 def shape(form: Callable[[np.ndarray], Any], scores: np.ndarray, **dtypes: str) -> Any:
-    """Every argument in this form."""
+    """Every argument in this form, but for `max_score`."""
     lengths = np.array(LENGTHS, dtypes.get("lengths", "int64"))
     return toggle().shape(
         1,
@@ -69,7 +69,6 @@ def shape(form: Callable[[np.ndarray], Any], scores: np.ndarray, **dtypes: str) 
         ["math"] * N,
         groups=form(np.array(IDS, dtypes.get("groups", "int64"))),
         correct=form(np.array([True, False] * (N // 2))),
-        max_score=form(np.ones(N)),
     )
 
 

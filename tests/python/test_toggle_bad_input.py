@@ -12,6 +12,7 @@ import pytest
 import toggle_rs
 from agreement import unchanged
 from test_bad_input import FOREIGN_LENGTHS, FOREIGN_SCORES, key_object, no_unicode, with_last
+from toggle_oracle import new_estimator
 from toggle_rs import Toggle
 from toggle_runs import ESTIMATORS
 
@@ -39,7 +40,6 @@ def good() -> dict[str, Any]:
         "datasets": ["math", "new"] * (N // 2),
         "groups": ["g", "h"] * (N // 2),
         "correct": None,
-        "max_score": 1.0,
     }
 
 
@@ -81,9 +81,9 @@ COMMON: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "maximum beyond 2**53 for a sample": ({"max_score": with_last(np.ones(N, int), 2**53 + 1)}, ValueError, r"^max_score\[7\]: got 9007199254740993\b"),
     "false for a sample": ({"max_score": with_last(np.ones(N, bool), False)}, ValueError, r"^max_score\[7\]: got false"),
     "bad maximum where correct is told": ({"max_score": with_last(np.ones(N), 0.0), "correct": [True] * N}, ValueError, r"^max_score\[7\]"),
+    "fewer maxima where correct is told": ({"max_score": np.ones(7), "correct": [True] * N}, ValueError, r"^max_score: has length 7, expected 8"),
     "fewer maxima": ({"max_score": np.ones(7)}, ValueError, r"^max_score: has length 7, expected 8"),
     "more maxima": ({"max_score": [1.0] * 9}, ValueError, r"^max_score: has length 9, expected 8"),
-    "fewer maxima where correct is told": ({"max_score": np.ones(7), "correct": [True] * N}, ValueError, r"^max_score: has length 7, expected 8"),
     "maxima in rows": ({"max_score": np.ones((2, 4))}, ValueError, r"^max_score: "),
     "step back": ({"step": CLOCK - 1}, ValueError, r"^step: got 4, expected 5, the last observed step, or a later one"),
     "step far back": ({"step": 0}, ValueError, r"^step: got 0\b"),
@@ -91,6 +91,7 @@ COMMON: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "step of 2**70": ({"step": 2**70}, ValueError, "^step: got 1180591620717411303424"),
     "step a float": ({"step": 6.0}, TypeError, "^step: "),
     "step a str": ({"step": "6"}, TypeError, "^step: "),
+    "step a bool": ({"step": True}, TypeError, r"^step: got True \(bool\), expected an integer"),
     **{f"scores of {d}": ({"scores": np.ones(N, "u1").astype(d)}, TypeError, "^scores: ") for d in FOREIGN_SCORES if d != "V8"},
     **{f"lengths of {d}": ({"lengths": np.ones(N, "u1").astype(d)}, TypeError, "^lengths: ") for d in FOREIGN_LENGTHS if d != "V8"},
     "whole floats as lengths": ({"lengths": [1.0] * N}, TypeError, r"^lengths\[0\]: got 1.0"),
@@ -108,7 +109,7 @@ COMMON: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a number in a dataset": (last("datasets", ["math", 5]), TypeError, r"^datasets\[7\]"),
     "a number as dataset in an object array": ({"datasets": key_object(["a"] * 7 + [5])}, TypeError, r"^datasets\[7\]"),
     "maximum None": ({"max_score": None}, TypeError, "^max_score: "),
-    "maximum a str": ({"max_score": "1"}, TypeError, "^max_score: "),
+    "maximum a str": ({"max_score": "1"}, TypeError, r"^max_score: got '1' \(str\), expected a number$"),
     "maximum complex": ({"max_score": 1j}, TypeError, "^max_score: "),
     "maxima of str": ({"max_score": ["1"] * N}, TypeError, "^max_score: "),
     "maxima of objects": ({"max_score": np.ones(N, object)}, TypeError, "^max_score: "),
@@ -123,6 +124,7 @@ GROUPS: dict[str, tuple[Any, type[Exception], str]] = {
     "K of 2**64 + 4": (2**64 + 4, ValueError, r"^groups: "),
     "K a float": (4.0, TypeError, r"^groups: "),
     "K a NumPy float": (np.float64(4), TypeError, r"^groups: "),
+    "K a bool": (True, TypeError, r"^groups: got True \(bool\), expected an integer"),
     "K None": (None, TypeError, r"^groups: "),
     "a str": ("g" * N, TypeError, r"^groups: "),
     "nothing": (None, TypeError, r"^groups: got None \(NoneType\), expected a group size, or one int or str id per sample$"),
@@ -309,6 +311,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "m a float": ({"m": 2.0}, TypeError, "^m: "),
     "m a str": ({"m": "2"}, TypeError, "^m: "),
     "m None": ({"m": None}, TypeError, "^m: "),
+    "m a bool": ({"m": True}, TypeError, r"^m: got True \(bool\), expected an integer"),
     "lambda NaN": ({"lambda_": float("nan")}, ValueError, "^lambda_: got NaN"),
     "lambda infinite": ({"lambda_": float("inf")}, ValueError, "^lambda_: got inf"),
     "lambda huge": ({"lambda_": 10**400}, ValueError, "^lambda_: "),
@@ -323,10 +326,12 @@ SETTINGS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "percentile of another p2": ({"estimator": toggle_rs.P2Quantile(0.5)}, ValueError, "^percentile: got 80"),
     "warm-up negative": ({"warmup_steps": -1}, ValueError, "^warmup_steps: got -1"),
     "warm-up a float": ({"warmup_steps": 1.0}, TypeError, "^warmup_steps: "),
+    "warm-up a bool": ({"warmup_steps": False}, TypeError, "^warmup_steps: got False"),
     "warm-up None": ({"warmup_steps": None}, TypeError, "^warmup_steps: "),
     "min_samples of 0": ({"min_samples": 0}, ValueError, "^min_samples: got 0"),
     "min_samples negative": ({"min_samples": -1}, ValueError, "^min_samples: got -1"),
     "min_samples a float": ({"min_samples": 1.0}, TypeError, "^min_samples: "),
+    "min_samples a bool": ({"min_samples": True}, TypeError, "^min_samples: got True"),
     "min_samples None": ({"min_samples": None}, TypeError, "^min_samples: "),
     "start_phase unknown": ({"start_phase": "penalty"}, ValueError, "^start_phase: got \"penalty\", expected \"normal\" or \"length_penalty\""),
     "start_phase in capitals": ({"start_phase": "Normal"}, ValueError, "^start_phase: "),
@@ -362,9 +367,7 @@ def test_settings(change: dict[str, Any], error: Any, message: str) -> None:
 def test_an_estimator_that_holds_values_is_no_pattern(estimator: str) -> None:
     pattern: Any = ESTIMATORS[estimator]()
     if isinstance(pattern, str):
-        pattern = {"exact": toggle_rs.ExactQuantile(), "p2": toggle_rs.P2Quantile(0.8)}.get(pattern)
-        if pattern is None:
-            pattern = toggle_rs.GKQuantile(0.1)
+        pattern = new_estimator(pattern, 80.0)
     pattern.update([1])
     with pytest.raises(ValueError, match="^estimator: got one that holds 1 value"):
         Toggle(m=1, lambda_=0.5, percentile=80.0, estimator=pattern)
@@ -388,7 +391,8 @@ def test_budget_of_what_is_no_key(toggle: Toggle, key: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "error"), [(-1, ValueError), (2**64, ValueError), (1.0, TypeError), (None, TypeError)]
+    ("step", "error"),
+    [(-1, ValueError), (2**64, ValueError), (1.0, TypeError), (None, TypeError), (True, TypeError)],
 )
 def test_is_penalty_step_of_what_is_no_step(toggle: Toggle, step: Any, error: Any) -> None:
     with unchanged(toggle), pytest.raises(error, match="^step: "):

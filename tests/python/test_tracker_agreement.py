@@ -29,6 +29,9 @@ from strategies import (
 )  # fmt: skip
 from toggle_rs import ToggleBudgetTracker
 
+# Some settings are odd on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
 
 @examples(300)
 @given(st.data(), st.integers(1, 4))

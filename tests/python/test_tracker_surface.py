@@ -35,6 +35,17 @@ def test_positional_and_keyword_arguments() -> None:
     assert metrics == {"toggle/length_penalty_phase": 0, "toggle/budget/a": 7.4}
 
 
+def test_a_bool_is_the_integer_that_it_is_as_in_the_reference() -> None:
+    ours, theirs = ToggleBudgetTracker(True, 0.5, 80.0, False), ToggleBudgetTracker(1, 0.5, 80.0, 0)
+    arguments = np.ones(4), np.arange(4), ["math"] * 4
+    scores, metrics = ours.maybe_apply(True, *arguments, True, 1.0)
+    expected, same = theirs.maybe_apply(1, *arguments, 1, 1.0)
+    assert scores.tolist() == expected.tolist() != [1.0] * 4
+    assert (metrics, ours) == (same, theirs)
+    ours.m, ours.warmup_steps = True, True
+    assert (ours.m, ours.warmup_steps) == (1, 1)
+
+
 def test_types_of_answers(tracker: ToggleBudgetTracker) -> None:
     assert type(tracker.m) is int
     assert type(tracker.lambda_) is float

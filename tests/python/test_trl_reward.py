@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -166,6 +167,29 @@ def test_a_bad_column_is_named_and_nothing_changes(
     assert reward.toggle == Toggle(**SETTINGS)
 
 
+@pytest.mark.parametrize("value", [1.0, None, np.float32(1), np.array(0.5)])
+@pytest.mark.parametrize("training", [True, False])
+def test_one_number_for_all_is_no_list(value: Any, training: bool) -> None:
+    reward = attached(ToggleReward(lambda **_: value, **SETTINGS), training=training)
+    message = re.escape(f"reward_func: got {value!r}, expected a list with one entry for each")
+    with pytest.raises(TypeError, match=f"^{message}"):
+        call(reward, 0, [1] * 4, [1] * 4)
+    for name in ("length", "correct"):
+        options: dict[str, Any] = {name: lambda **_: value}
+        reward = attached(ToggleReward(given, **options, **SETTINGS))
+        with pytest.raises(TypeError, match=f"^{name}: got .*, expected a list"):
+            call(reward, 0, [1] * 4, [1] * 4)
+
+
+def test_an_error_inside_of_the_reward_function_is_its_own() -> None:
+    def broken(**_: Any) -> Any:
+        yield 1.0
+        raise TypeError("mine")
+
+    with pytest.raises(TypeError, match="^mine$"):
+        call(attached(ToggleReward(broken, **SETTINGS)), 0, [1] * 4, [1] * 4)
+
+
 def test_groups_of_another_size_are_refused() -> None:
     reward = attached(ToggleReward(given, **SETTINGS), size=3)
     with pytest.raises(ValueError, match="completions: got 4, expected a multiple of num_gen.*=3"):
@@ -320,6 +344,10 @@ def test_settings_are_those_of_toggle() -> None:
         ToggleReward(given, lamda=0.5, **SETTINGS)
     with pytest.raises(ValueError, match="percentile"):
         ToggleReward(given, **SETTINGS | {"percentile": 101})
+    with pytest.raises(TypeError, match="^max_score: got '1', expected a number"):
+        ToggleReward(given, max_score="1", **SETTINGS)  # type: ignore[arg-type]  # is refused
+    with pytest.raises(ValueError, match="^max_score: given beside correct"):
+        ToggleReward(given, max_score=10, correct=lambda **_: [], **SETTINGS)
 
 
 def test_it_warns_as_toggle_does() -> None:

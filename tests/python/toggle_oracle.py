@@ -45,6 +45,7 @@ def is_correct(scores: np.ndarray, max_score: Any) -> list[bool]:
 def new_estimator(pattern: Any, percentile: float) -> Any:
     """An empty one of the kind that a name or an object stands for."""
     kinds: dict[str, Callable[[], Any]] = {
+        "exact": toggle_rs.ExactQuantile,
         "p2": lambda: toggle_rs.P2Quantile(percentile / 100),
         "gk": lambda: toggle_rs.GKQuantile(0.001),
         "P2Quantile": lambda: toggle_rs.P2Quantile(pattern.q),

@@ -39,11 +39,9 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "p2": lambda: "p2",
     "gk": lambda: "gk",
     "coarse gk": lambda: toggle_rs.GKQuantile(0.1),
+    "window": lambda: toggle_rs.WindowQuantile(7),
+    "decay": lambda: toggle_rs.DecayQuantile(3.0),
 }
-if hasattr(toggle_rs, "WindowQuantile"):
-    ESTIMATORS["window"] = lambda: toggle_rs.WindowQuantile(7)
-if hasattr(toggle_rs, "DecayQuantile"):
-    ESTIMATORS["decay"] = lambda: toggle_rs.DecayQuantile(3.0)
 FREEZES = ("never", "warmup", "first")
 START_PHASES = ("normal", "length_penalty")
 PENALTIES = ("zero", "cap_at_zero")
@@ -72,7 +70,9 @@ class Batch:
         return len(self.keys)
 
     def correctness(self) -> dict[str, Any]:
-        return {"correct": self.correct, "max_score": self.max_score}
+        if self.correct is not None:
+            return {"correct": self.correct}
+        return {"max_score": self.max_score}
 
     def shaping(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         arguments = (self.scores, self.lengths, self.datasets)

@@ -140,6 +140,15 @@ fn blank_lines_and_windows_line_ends_are_passed_over() {
 }
 
 #[test]
+fn a_byte_order_mark_is_passed_over_at_the_start_of_a_file_only() {
+    let (mark, row) = ("\u{feff}", math(0, 0, 1));
+    assert_eq!(read(format!("{mark}{row}")).unwrap().len(), 1);
+    assert_eq!(complaint(format!("{row}{mark}{row}")).0, 2);
+    assert_eq!(complaint(format!("{mark}{mark}{row}")).0, 1);
+    assert!(matches!(read(mark), Err(TraceError::Empty { .. })));
+}
+
+#[test]
 fn each_field_is_needed() {
     for field in [
         "step",

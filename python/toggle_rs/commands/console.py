@@ -26,6 +26,8 @@ from toggle_rs import CheckpointError, TraceError
 from toggle_rs.inputs import Source, expand, read_rollouts
 from toggle_rs.replay import ReplayError
 
+from .options import STDOUT
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -53,7 +55,7 @@ ROOMY = 100
 
 def fail(message: str) -> NoReturn:
     """End with one line on standard error, whatever names of files and damaged data put into it."""
-    typer.echo(f"toggle-rs: {_printable(message)}", err=True)
+    typer.echo(f"toggle-rs: {printable(message)}", err=True)
     raise typer.Exit(1)
 
 
@@ -134,8 +136,16 @@ def heading(rollouts: RolloutColumns, files: int) -> str:
 
 
 def show(heading: str, tables: Iterable[Table], written: Iterable[Path]) -> None:
-    """Print tables, as wide as the terminal, and which files were written."""
-    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+    """Print tables, as wide as the terminal, and which files were written.
+
+    They go to standard error where standard output was written to. No text is taken for markup.
+    """
+    written = list(written)
+    aside = STDOUT in written
+    is_terminal = (sys.stderr if aside else sys.stdout).isatty()
+    console = Console(
+        stderr=aside, width=None if is_terminal else PLAIN_WIDTH, highlight=False, emoji=False
+    )
     console.print(heading, markup=False)
     for table in tables:
         console.print()
@@ -143,25 +153,35 @@ def show(heading: str, tables: Iterable[Table], written: Iterable[Path]) -> None
         if table.note:
             console.print(table.note, style="italic", markup=False)
     for path in written:
-        typer.echo(f"Wrote {path}")
+        if path != STDOUT:
+            typer.echo(f"Wrote {printable(str(path))}", err=aside)
 
 
 def warn(sentences: Iterable[str]) -> None:
     """Print doubts to standard error."""
     for sentence in sentences:
-        typer.echo(f"toggle-rs: warning: {sentence}", err=True)
+        typer.echo(f"toggle-rs: warning: {printable(sentence)}", err=True)
 
 
-def write(files: Iterable[tuple[Path | None, Callable[[Path], object]]]) -> list[Path]:
-    """Write the files that were asked for: first of all, for a table may meet a closed pipe."""
-    asked = [(path, write_one) for path, write_one in files if path]
-    with orderly():
-        for path, write_one in asked:
-            write_one(path)
+def write(files: Iterable[tuple[Path | None, str | Callable[[Path], object]]]) -> list[Path]:
+    """Write the files that were asked for: first of all, for a table may meet a closed pipe.
+
+    Each is a text, or what writes it to a path.
+    """
+    asked = [(path, content) for path, content in files if path]
+    for path, content in asked:
+        if not isinstance(content, str):
+            with orderly():
+                content(path)
+        elif path == STDOUT:
+            typer.echo(content, nl=False)
+        else:
+            with orderly():
+                path.write_text(content, encoding="utf-8", newline="\n")
     return [path for path, _ in asked]
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """The text on one line, with an escape for what would steer a terminal."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
@@ -180,5 +200,5 @@ def _rich(table: Table, gap: int) -> RichTable:
         else:
             rich.add_column(name, justify="right", no_wrap=True)
     for row in table.rows:
-        rich.add_row(*map(Text, map(_printable, row)))
+        rich.add_row(*map(Text, map(printable, row)))
     return rich

@@ -11,7 +11,7 @@ import typer
 from toggle_rs.checkpoint import checkpoint_tables, contents, read_checkpoint
 
 from . import options as o
-from .console import orderly, show, write
+from .console import orderly, printable, show, write
 
 
 def inspect(
@@ -26,6 +26,6 @@ def inspect(
     with orderly(file):
         held = contents(read_checkpoint(file))
     text = json.dumps(held, indent=1, allow_nan=False) + "\n"
-    written = write([(json_path, lambda path: path.write_text(text))])
-    what = f"{file}: {held['class']}, {held['nbytes']:,} bytes in memory"
+    written = write([(json_path, text)])
+    what = f"{printable(str(file))}: {held['class']}, {held['nbytes']:,} bytes in memory"
     show(what, checkpoint_tables(held, rows), written)

@@ -11,12 +11,22 @@ import typer
 from toggle_rs.inputs.source import Count, Source
 from toggle_rs.replay import Settings
 
+STDOUT = Path("-")
+"""Stands for standard output."""
+
 
 def finite_and_positive(value: float) -> float:
     """Refuse what is no score to divide by."""
     if not (math.isfinite(value) and value > 0):
         raise typer.BadParameter(f"{value} is not a finite number above 0.")
     return value
+
+
+def a_file(path: Path | None) -> Path | None:
+    """Refuse standard output, which takes text for other programs only."""
+    if path == STDOUT:
+        raise typer.BadParameter("- is no file; standard output is for --json and --csv.")
+    return path
 
 
 def numbers(text: str) -> list[float]:
@@ -139,12 +149,26 @@ Ray = Annotated[
     ),
 ]
 Json = Annotated[
-    Path | None, typer.Option("--json", metavar="PATH", help="Write all figures as JSON.")
+    Path | None,
+    typer.Option(
+        "--json",
+        metavar="PATH",
+        help="Write all figures as JSON; - is standard output, and the tables go to standard "
+        "error.",
+    ),
 ]
-Png = Annotated[Path | None, typer.Option("--png", metavar="PATH", help="Draw the main picture.")]
+Png = Annotated[
+    Path | None,
+    typer.Option("--png", metavar="PATH", callback=a_file, help="Draw the main picture."),
+]
 Report = Annotated[
     Path | None,
-    typer.Option("--report", metavar="PATH", help="Write one HTML page: figures and pictures."),
+    typer.Option(
+        "--report",
+        metavar="PATH",
+        callback=a_file,
+        help="Write one HTML page: figures and pictures.",
+    ),
 ]
 
 

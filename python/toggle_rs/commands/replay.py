@@ -85,7 +85,7 @@ def replay(  # noqa: PLR0913  (one argument for each option)
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
     written = write(
         [
-            (json_path, lambda path: path.write_text(text)),
+            (json_path, text),
             (png_path, lambda path: report.write_png(result, path)),
             (report_path, lambda path: report.write_html(result, path)),
         ]

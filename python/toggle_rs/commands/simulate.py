@@ -7,12 +7,13 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from toggle_rs.doubts import heard
 from toggle_rs.simulate import NOTE, SETTINGS, VARIANTS, Training
 from toggle_rs.simulate import simulate as train
 from toggle_rs.tables import simulation_table
 
 from . import options as o
-from .console import progress, report_module, show, write
+from .console import progress, report_module, show, warn, write
 
 _DEFAULTS = Training()
 
@@ -64,9 +65,11 @@ def simulate(  # noqa: PLR0913  (one argument for each option)
         group_size=group_size,
     )
     try:
-        training.toggle(always_on=False)
+        with heard() as doubts:
+            training.toggle(always_on=False)
     except (ValueError, OverflowError) as error:
         raise typer.BadParameter(str(error)) from error
+    warn(doubts)
     report: Any = report_module() if png_path or report_path else None
     with progress("Training", len(VARIANTS) * seeds) as advance:
         result = train(training, seeds, advance)
@@ -77,7 +80,7 @@ def simulate(  # noqa: PLR0913  (one argument for each option)
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
     written = write(
         [
-            (json_path, lambda path: path.write_text(text)),
+            (json_path, text),
             (png_path, lambda path: report.write_png(result, path)),
             (report_path, lambda path: report.write_html(result, path)),
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -68,7 +69,8 @@ def sweep(  # noqa: PLR0913  (one argument for each option)
     ] = None,
     json_path: o.Json = None,
     csv_path: Annotated[
-        Path | None, typer.Option("--csv", metavar="PATH", help="Write the table as CSV.")
+        Path | None,
+        typer.Option("--csv", metavar="PATH", help="Write the table as CSV; - as in --json."),
     ] = None,
     png_path: o.Png = None,
     report_path: o.Report = None,
@@ -88,6 +90,8 @@ def sweep(  # noqa: PLR0913  (one argument for each option)
         filter=filter_,
         max_score=max_score,
     )
+    if json_path == csv_path == o.STDOUT:
+        raise typer.BadParameter("--json and --csv cannot both go to standard output.")
     accuracies, percents = o.numbers(lambdas), o.numbers(percentiles)
     for lambda_ in accuracies:
         for percentile in percents:
@@ -110,8 +114,8 @@ def sweep(  # noqa: PLR0913  (one argument for each option)
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
     written = write(
         [
-            (json_path, lambda path: path.write_text(text)),
-            (csv_path, lambda path: _write_csv(result, path)),
+            (json_path, text),
+            (csv_path, _csv(result)),
             (png_path, lambda path: report.write_png(result, path)),
             (report_path, lambda path: report.write_html(result, path)),
         ]
@@ -123,9 +127,10 @@ def sweep(  # noqa: PLR0913  (one argument for each option)
     )
 
 
-def _write_csv(result: Sweep, path: Path) -> None:
+def _csv(result: Sweep) -> str:
     rows = result.rows()
-    with path.open("w", newline="") as file:
-        table = csv.DictWriter(file, rows[0], lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
+    text = io.StringIO()
+    table = csv.DictWriter(text, rows[0], lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from toggle_rs import TraceError
-from toggle_rs._core import group_of_text
+from toggle_rs._core import _group_of_text
 from toggle_rs.rollouts import Columns, gather
 
 from .source import TRL_COLUMNS
@@ -139,7 +139,7 @@ def _group(value: Any) -> int:
     if value is None:
         raise _CellError("got None, expected an integer or a text")
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
-    return group_of_text(text)
+    return _group_of_text(text)
 
 
 def _reward(value: Any) -> float:

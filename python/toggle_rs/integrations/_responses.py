@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,10 +23,24 @@ if TYPE_CHECKING:
 def toggle_of(settings: Mapping[str, Any]) -> tuple[Toggle, float]:
     """A `Toggle` and the `max_score` (1.0), from a configuration that has the estimator as text."""
     settings = dict(settings)
-    max_score = settings.pop("max_score", 1.0)
+    max_score = max_score_of(settings.pop("max_score", 1.0))
     if "estimator" in settings:
         settings["estimator"] = estimator_of(str(settings["estimator"]))
     return Toggle(**settings), max_score
+
+
+def max_score_of(value: Any) -> float:
+    """The setting `max_score`.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: It is not finite.
+    """
+    if not isinstance(value, Real):
+        raise TypeError(f"max_score: got {value!r}, expected a number")
+    if not math.isfinite(value):
+        raise ValueError(f"max_score: got {value}, expected a finite number")
+    return float(value)
 
 
 class Response(NamedTuple):

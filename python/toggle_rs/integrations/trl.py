@@ -13,6 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from toggle_rs import Toggle
+from toggle_rs.doubts import heard
+
+from ._responses import max_score_of
 
 __all__ = ["ToggleReward"]
 
@@ -74,13 +77,13 @@ class ToggleReward:
                 Called as the reward function is, with `rewards` besides.
             length: Says how many tokens each completion has, where `completion_ids` holds tokens
                 that the model did not make (results of tools). Called as the reward function is.
-            max_score: The reward from which on a completion is correct.
+            max_score: The reward from which on a completion is correct; not beside `correct`.
             **settings: `m`, `lambda_`, `percentile`, and the other settings of `Toggle`.
 
         Raises:
-            TypeError: `reward_func` cannot be called, or is async; or a setting is missing or
-                unknown.
-            ValueError: A setting is out of range.
+            TypeError: `reward_func` cannot be called, or is async; or a setting is missing,
+                unknown, or of the wrong kind.
+            ValueError: A setting is out of range, or `max_score` is given beside `correct`.
         """
         function: Any = reward_func
         while isinstance(function, functools.partial):
@@ -89,8 +92,11 @@ class ToggleReward:
             raise TypeError(f"reward_func: got {function!r}, expected a callable")
         if any(map(inspect.iscoroutinefunction, (function, type(function).__call__))):
             raise TypeError("reward_func: got an async function, expected one that returns a list")
-        if not math.isfinite(max_score):
-            raise ValueError(f"max_score: got {max_score}, expected a finite number")
+        max_score = max_score_of(max_score)
+        if correct is not None and max_score != 1:
+            raise ValueError(
+                "max_score: given beside correct, where it has no effect: pass one of the two"
+            )
         self.toggle = Toggle(**settings)
         self.run: _Run | None = None
         # The trainer's name for it, in the logs.
@@ -127,7 +133,7 @@ class ToggleReward:
                 f"{self.__name__}: its callback is missing: pass callbacks=[reward.callback()] to "
                 "the trainer"
             )
-        rewards = list(self._reward_func(**batch))
+        rewards = _listed("reward_func", self._reward_func(**batch))
         if not self.run.model.training:
             return rewards
         own = self._samples(rewards, batch)
@@ -169,7 +175,8 @@ class ToggleReward:
         Raises:
             CheckpointError: It is damaged, or of another estimator.
         """
-        toggle = Toggle(**self.toggle.settings)
+        with heard():  # It was said when this was made.
+            toggle = Toggle(**self.toggle.settings)
         if state_dict is not None:
             toggle.load_state_dict(state_dict)
         self.toggle, self._waiting = toggle, []
@@ -250,7 +257,7 @@ def _gather(own: list[_Sample]) -> tuple[list[list[_Sample]], int]:
 
 def _column(name: str, values: Iterable[Any], size: int, read: Callable[[Any], _T]) -> list[_T]:
     """One value for each completion, or an error that names it."""
-    found = list(values)
+    found = _listed(name, values)
     if len(found) != size:
         raise ValueError(f"{name}: got {len(found)} values, expected {size}, one a completion")
     result = []
@@ -261,6 +268,16 @@ def _column(name: str, values: Iterable[Any], size: int, read: Callable[[Any], _
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{name}[{i}]: {error}") from error
     return result
+
+
+def _listed(name: str, values: Iterable[_T]) -> list[_T]:
+    try:
+        iterator = iter(values)
+    except TypeError:
+        raise TypeError(
+            f"{name}: got {values!r}, expected a list with one entry for each completion"
+        ) from None
+    return list(iterator)
 
 
 def _reward(value: Any) -> float | None:

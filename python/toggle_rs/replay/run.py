@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from toggle_rs.doubts import heard
 
 from .shapers import shaper_of
 
@@ -59,13 +60,11 @@ def play(layout: Layout, settings: Settings) -> Run:
     is_filtered = settings.filter == "before"
     given = layout.with_signal if is_filtered else layout
     seen = layout.had_signal if is_filtered else np.ones(len(layout.group_starts), dtype=bool)
-    shaper = shaper_of(given, settings)
     shaped, kept = given.reward.copy(), np.ones(len(given), dtype=bool)
     limit = np.full(len(given), np.inf)
     budgets: dict[int, dict[int, float]] = {}
-    with warnings.catch_warnings():
-        # Their numbers would be those of the clock that the shaper keeps.
-        warnings.simplefilter("ignore", UserWarning)
+    with heard():  # The numbers would be those of the clock that the shaper keeps.
+        shaper = shaper_of(given, settings)
         for batch in given.batches:
             rows = batch.rows
             shaped[rows], kept[rows], of_datasets = shaper.shape(batch)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from toggle_rs import Toggle
+from toggle_rs.doubts import heard
 from toggle_rs.estimators import estimator_of
 
 StartPhase: TypeAlias = Literal["normal", "length_penalty"]
@@ -55,20 +56,29 @@ class Settings:
     def toggle(self, ticks: int = 1) -> Toggle:
         """A `Toggle` with these settings, whose clock moves by `ticks` in a training step.
 
+        It warns of nothing; `doubts` tells that.
+
         Raises:
             ValueError: A setting is out of range.
         """
-        return Toggle(
-            m=_ALWAYS if self.m is None else self.m * ticks,
-            lambda_=self.lambda_,
-            percentile=self.percentile,
-            warmup_steps=self.warmup_steps * ticks,
-            estimator=estimator_of(self.estimator, ticks),
-            start_phase="length_penalty" if self.m is None else self.start_phase,
-            freeze=self.freeze,
-            min_samples=self.min_samples,
-            penalty=self.penalty,
-        )
+        with heard():
+            return Toggle(
+                m=_ALWAYS if self.m is None else self.m * ticks,
+                lambda_=self.lambda_,
+                percentile=self.percentile,
+                warmup_steps=self.warmup_steps * ticks,
+                estimator=estimator_of(self.estimator, ticks),
+                start_phase="length_penalty" if self.m is None else self.start_phase,
+                freeze=self.freeze,
+                min_samples=self.min_samples,
+                penalty=self.penalty,
+            )
+
+    def doubts(self) -> list[str]:
+        """What `Toggle` warns of, a sentence each."""
+        with heard() as texts:
+            Toggle(m=1, lambda_=self.lambda_, percentile=self.percentile)
+        return texts
 
     def to_json(self) -> dict[str, Any]:
         """As plain objects, for `json.dump`."""

@@ -18,8 +18,7 @@ _MANY: Final = 30
 
 def warnings_about(layout: Layout, settings: Settings) -> Iterator[str]:
     """One sentence for each doubt."""
-    if 0 < settings.percentile < 1:
-        yield f"percentile {settings.percentile:g} is below 1: percentiles go from 0 to 100"
+    yield from settings.doubts()
     yield from _about_rewards(layout, settings)
     yield from _about_groups(layout, settings)
     schedule = settings.toggle()
@@ -69,9 +68,7 @@ def _about_groups(layout: Layout, settings: Settings) -> Iterator[str]:
             "truncated samples, and group accuracy with it"
         )
     largest = int(layout.group_sizes.max())
-    if lambda_ > 1:
-        yield f"lambda {lambda_:g} is above every accuracy: no budget is ever enforced"
-    elif lambda_ > (largest - 1) / largest and settings.filter == "before":
+    if (largest - 1) / largest < lambda_ <= 1 and settings.filter == "before":
         yield (
             f"with groups of at most {largest}, only fully solved ones reach lambda {lambda_:g}, "
             "and the filter drops those before Toggle sees them"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from toggle_rs import Toggle
+from toggle_rs.doubts import heard
 
 from .model import LENGTHS, SETTINGS, Policy
 
@@ -172,7 +172,8 @@ def _shaper(training: Training, variant: str) -> Callable[..., NDArray[np.float6
     """From step, rewards, lengths (by group) and datasets to shaped rewards."""
     if variant == "no penalty":
         return lambda _step, rewards, _lengths, _names: rewards
-    toggle = training.toggle(always_on=variant == "always on")
+    with heard():
+        toggle = training.toggle(always_on=variant == "always on")
 
     def shape(
         step: int, rewards: NDArray[np.float64], lengths: NDArray[np.int64], names: NDArray[Any]
@@ -181,9 +182,7 @@ def _shaper(training: Training, variant: str) -> Callable[..., NDArray[np.float6
         if variant == "filter before":
             seen = np.ptp(rewards, axis=1) > 0
         k = rewards.shape[1]
-        with warnings.catch_warnings():
-            # That lambda reaches fully solved groups only is what the picture shows.
-            warnings.simplefilter("ignore", UserWarning)
+        with heard():  # That lambda reaches fully solved groups only is what the picture shows.
             result = toggle.apply(
                 step,
                 rewards[seen].ravel(),
