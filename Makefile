@@ -26,7 +26,7 @@ export PYO3_PYTHON := $(BIN)/python
 # Folders are listed too: their time changes when a file is removed.
 SOURCES := Cargo.toml Cargo.lock README.md LICENSE $(shell find src python -not -path '*/__pycache__*')
 # Python that is type-checked; a folder that does not exist yet is left out.
-TYPED := $(wildcard python examples benches/python tools)
+TYPED := $(wildcard python examples benches/python tools tests/python)
 
 .PHONY: help demo test test-rust test-python test-frameworks $(FRAMEWORKS:%=test-%) fuzz fuzz-corpus lint lint-workflows deny docs bench instructions accuracy dist fmt clean
 
@@ -70,6 +70,8 @@ fuzz-corpus: ## Run the fuzz targets once on the inputs that are kept; needs no 
 	cargo build --locked --manifest-path fuzz/Cargo.toml
 	for target in $(FUZZ_TARGETS); do fuzz/target/debug/$$target fuzz/corpus/$$target; done
 
+# Tests inside of a framework find their modules in their own folder, and each has a conftest.py:
+# mypy takes one folder at a time.
 lint: $(VENV)/.wheel lint-workflows ## rustfmt, clippy, rustdoc, ruff, mypy, stubtest, zizmor
 	cargo fmt --check
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
@@ -81,6 +83,7 @@ lint: $(VENV)/.wheel lint-workflows ## rustfmt, clippy, rustdoc, ruff, mypy, stu
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy $(TYPED)
+	for tests in tests/frameworks/with_*; do MYPYPATH=$$tests:examples:examples/recipes $(BIN)/mypy $$tests; done
 	$(BIN)/python -I -m mypy.stubtest toggle_rs._core
 
 # actionlint has no package that brings its binary along: it runs where it is installed.

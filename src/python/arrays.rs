@@ -78,14 +78,10 @@ impl<'py> Array<'py> {
     /// The object itself if it is an array, else what NumPy makes of it.
     pub fn new(argument: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
         let array = to_array(argument, object)?;
-        if array.ndim() == 1 {
-            return Ok(Self { argument, array });
-        }
         if array.ndim() == 0 && !array.is(object) {
             return Err(wrong_type(argument, None, object, "a 1-D array"));
         }
-        let value = format!("an array of {} dimensions", array.ndim());
-        Err(Error::value(argument, value, "one dimension").into())
+        Self::one_dimensional(argument, array)
     }
 
     /// The same, where a single number is a column of one.
@@ -95,7 +91,18 @@ impl<'py> Array<'py> {
             let array = array.call_method1("reshape", (1,))?.cast_into()?;
             return Ok(Self { argument, array });
         }
-        Self::new(argument, array.as_any())
+        Self::one_dimensional(argument, array)
+    }
+
+    fn one_dimensional(
+        argument: &'static str,
+        array: Bound<'py, PyUntypedArray>,
+    ) -> PyResult<Self> {
+        if array.ndim() == 1 {
+            return Ok(Self { argument, array });
+        }
+        let value = format!("an array of {} dimensions", array.ndim());
+        Err(Error::value(argument, value, "one dimension").into())
     }
 
     pub fn len(&self) -> usize {

@@ -14,7 +14,7 @@ import numpy as np
 
 
 def one_by_one(values: np.ndarray) -> np.floating:
-    total = values.dtype.type(-0.0)
+    total: np.floating = values.dtype.type(-0.0)
     for value in values:
         total = total + value
     return total
@@ -29,7 +29,7 @@ def eight_accumulators(values: np.ndarray) -> np.floating:
     whole = n - n % 8
     for start in range(8, whole, 8):
         r = [a + b for a, b in zip(r, values[start : start + 8], strict=True)]
-    total = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]))
+    total: np.floating = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]))
     for value in values[whole:]:
         total = total + value
     return total
@@ -67,7 +67,8 @@ def joined_in_turn(values: np.ndarray) -> np.floating:
 
 
 def exact(values: np.ndarray) -> np.floating:
-    return values.dtype.type(math.fsum(values.tolist()))
+    total: np.floating = values.dtype.type(math.fsum(values.tolist()))
+    return total
 
 
 # Each with the sizes of group in which it can differ from NumPy's sum.

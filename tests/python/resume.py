@@ -9,7 +9,7 @@ import hashlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from toggle_rs import (
     ToggleBudgetTracker,
     WindowQuantile,
 )
+from toggle_rs.replay.settings import Freeze
 
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "exact": ExactQuantile,
@@ -30,12 +31,12 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "window": lambda: WindowQuantile(100),
     "decay": lambda: DecayQuantile(3.7),
 }
-FREEZES = ("never", "warmup", "first")
+FREEZES: tuple[Freeze, ...] = get_args(Freeze)
 # Names and lists of names; some come late, some never with a correct response.
 KEYS: tuple[Any, ...] = ("math", "code", ["math", "code"], "größe", "")
 
 
-def toggle(estimator: str, freeze: str = "never") -> Toggle:
+def toggle(estimator: str, freeze: Freeze = "never") -> Toggle:
     return Toggle(
         m=3,
         lambda_=0.4,
@@ -89,7 +90,11 @@ def play(state: Any, seed: int, steps: range) -> str:
 
 def main() -> None:
     kind, path, seed, start, stop = sys.argv[1:]
-    state = {"Toggle": Toggle, "ToggleBudgetTracker": ToggleBudgetTracker}[kind].load(Path(path))
+    kinds: dict[str, type[Toggle | ToggleBudgetTracker]] = {
+        "Toggle": Toggle,
+        "ToggleBudgetTracker": ToggleBudgetTracker,
+    }
+    state = kinds[kind].load(Path(path))
     sys.stdout.write(play(state, int(seed), range(int(start), int(stop))))
 
 

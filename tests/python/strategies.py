@@ -219,6 +219,7 @@ def draw_lengths(source: Source, n: int) -> np.ndarray:
     dtype = np.dtype(source.one_of(("int64", *INTEGERS)))
     kind = source.one_of(("lognormal", "few values", "one value", "ramp", "huge"))
     top = min(np.iinfo(dtype).max, 2**53)
+    values: np.ndarray
     if kind == "few values":
         values = rng.integers(0, 8, n)
     elif kind == "one value":

@@ -58,7 +58,8 @@ def key_object(values: list[Any]) -> np.ndarray:
 
 def no_unicode(width: int = 2) -> np.ndarray:
     """One text, as NumPy reads any bytes for one: a number beyond the last code point."""
-    return np.array([[0x110000] * width], "u4").view(f"U{width}")[0]
+    text: np.ndarray = np.array([[0x110000] * width], "u4").view(f"U{width}")[0]
+    return text
 
 
 # Arguments of both methods. "lengths" in a pattern also stands for "sequence_lengths".
@@ -287,7 +288,7 @@ def test_settings(
 
 
 @pytest.mark.parametrize("estimator", ["nope", "", "EXACT"])
-def test_unknown_estimator(estimator: str) -> None:
+def test_unknown_estimator(estimator: Any) -> None:
     with pytest.raises(ValueError, match=r"^estimator: "):
         ToggleBudgetTracker(1, 0.5, 80.0, 0, estimator=estimator)
 

@@ -138,7 +138,7 @@ def test_a_dataset_does_not_steer_the_terminal(tmp_path: Path) -> None:
 
 def test_the_estimator_keeps_the_budgets_and_is_named(tmp_path: Path) -> None:
     path, page = tmp_path / "replay.json", tmp_path / "report.html"
-    options = ["--estimator", "window:300", "--json", path, "--report", page]
+    options: list[str | Path] = ["--estimator", "window:300", "--json", path, "--report", page]
     assert run("replay", *SAMPLE, *OPTIONS, *options).exit_code == 0
     settings = Settings(m=5, lambda_=0.5, percentile=80, warmup_steps=5, estimator="window:300")
     assert json.loads(path.read_text()) == replay(read_traces(SAMPLE), settings).to_json()

@@ -15,7 +15,7 @@ from toggle_rs import ExactQuantile
 QS = (0.0, 1.0, 0.5, 0.8, 0.25, 1 / 3, 0.999, 1e-300, float(np.nextafter(1, 0)))
 
 
-def hexed(value: float) -> str:
+def hexed(value: float | None) -> str:
     assert type(value) is float
     return value.hex()
 
@@ -126,6 +126,7 @@ def test_percentile_never_falls(values: list[int]) -> None:
     sketch = ExactQuantile()
     sketch.update(values)
     answers = sketch.percentile(np.linspace(0, 100, 400))
+    assert answers is not None
     assert (np.diff(answers) >= 0).all()
 
 
@@ -134,7 +135,9 @@ def test_percentile_never_falls(values: list[int]) -> None:
 def test_constant(constant: int, n: int) -> None:
     sketch = ExactQuantile()
     sketch.update(np.full(n, constant))
-    assert set(sketch.percentile(np.linspace(0, 100, 333)).tolist()) == {float(constant)}
+    answers = sketch.percentile(np.linspace(0, 100, 333))
+    assert answers is not None
+    assert set(answers.tolist()) == {float(constant)}
 
 
 def test_percentile_divides_as_numpy_does() -> None:
@@ -154,7 +157,7 @@ def test_merge(left: list[int], right: list[int]) -> None:
     a.update(left)
     b.update(right)
     both.update(left + right)
-    assert a.merge(b) is None
+    assert a.merge(b) is None  # type: ignore[func-returns-value]  # that it is None is tested
     check(a, np.array(left + right, np.int64))
     check(b, np.array(right, np.int64))
     assert a == both
@@ -310,7 +313,8 @@ def test_quantile_of_a_wrong_type(value: Any) -> None:
 def test_rank_of_what_is_no_number() -> None:
     with pytest.raises(ValueError, match="value"):
         filled().rank(float("nan"))
-    for value in ("1", None, 1j):
+    bad: tuple[Any, ...] = ("1", None, 1j)
+    for value in bad:
         with pytest.raises(TypeError, match="value"):
             filled().rank(value)
     assert filled().rank(float("inf")) == 1.0
@@ -319,7 +323,8 @@ def test_rank_of_what_is_no_number() -> None:
 
 def test_merge_with_what_it_cannot() -> None:
     sketch = filled()
-    for other in (None, 5, [1, 2], object()):
+    bad: tuple[Any, ...] = (None, 5, [1, 2], object())
+    for other in bad:
         with pytest.raises(TypeError):
             sketch.merge(other)
     with pytest.raises(ValueError, match="itself"):

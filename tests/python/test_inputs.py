@@ -370,6 +370,6 @@ def test_columns_of_python_have_the_length_of_their_rows() -> None:
         (NAMED, "bytes", "count: got 'bytes', expected tokens, words or characters"),
     ],
 )
-def test_read_traces_checks_its_columns(columns: dict[str, str], count: str, message: str) -> None:
+def test_read_traces_checks_its_columns(columns: dict[str, str], count: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_traces(SAMPLE, columns=columns, count=count)

@@ -100,7 +100,8 @@ def measure(code: str, *arguments: str) -> dict[str, int]:
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
+    used: dict[str, int] = json.loads(result.stdout)
+    return used
 
 
 @pytest.mark.parametrize(

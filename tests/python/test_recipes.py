@@ -45,7 +45,7 @@ def toggle() -> Toggle:
 def test_skyrl(toggle: Toggle) -> None:
     shape_output = recipe("skyrl").shape_output
     shared = [0.0, 0.0, 1.0]
-    output = {
+    output: dict[str, Any] = {
         "rewards": [1.0, shared, 1.0, [0.25, 0.75], shared, 0.0],
         "loss_masks": [[1] * 10, [1] * 11, [1] * 12 + [0] * 9, [1, 0], [0] * 40, [1] * 99],
         "stop_reasons": None,
@@ -98,7 +98,7 @@ def test_nemo_rl(toggle: Toggle) -> None:
         return turns
 
     before = np.array([1.0, 1.0, 1.0, 0.0], np.float32)
-    batch = {
+    batch: dict[str, Any] = {
         "total_reward": before,
         "message_log": [log(5, 5), log(5, 6), log(99), log(1)],
         "task_name": ["math"] * 4,

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -34,6 +34,8 @@ from toggle_rs import read_traces
 from toggle_rs.replay import Replay, ReplayError, Settings, replay
 from toggle_rs.rollouts import Columns
 from toggle_rs.tables import replay_tables
+
+T = TypeVar("T")
 
 PROJECT = Path(__file__).parents[2]
 SAMPLE = sorted((PROJECT / "examples").glob("rollouts_*.jsonl.gz"))
@@ -112,12 +114,13 @@ def check_phases(result: Replay, phases: dict[str, list[Row]], settings: Setting
     for name, ones in phases.items():
         phase = result.phases[name]
         assert (phase.steps, phase.rollouts) == (len({one["step"] for one in ones}), len(ones))
-        for value, of in [
+        measures: list[tuple[float, Callable[[Row], Any]]] = [
             (phase.accuracy, lambda one: one["reward"] >= settings.max_score),
             (phase.length, lambda one: len(one["response_tokens"])),
             (phase.reward, lambda one: one["reward"]),
             (phase.shaped_reward, lambda one: one["shaped"]),
-        ]:
+        ]
+        for value, of in measures:
             assert value == pytest.approx(np.mean([of(one) for one in ones]))
         kept = [one["kept"] for one in ones if one["seen"]]
         assert phase.kept_ratio == (pytest.approx(np.mean(kept)) if kept else None)
@@ -207,7 +210,9 @@ def test_a_replay_equals_its_definition(files: list[Path], options: dict[str, An
 
 @given(st.data())
 def test_any_replay_equals_its_definition(data: st.DataObject) -> None:
-    pick = lambda *values: data.draw(st.sampled_from(values))  # noqa: E731 - shorter
+    def pick(*values: T) -> T:
+        return data.draw(st.sampled_from(values))
+
     settings = Settings(
         m=pick(1, 2, 3, None),
         lambda_=pick(0.0, 0.25, 0.5, 0.8, 1.0, 2.0),
@@ -274,7 +279,7 @@ def test_the_ends_of_the_clock_are_reached() -> None:
 
 def test_thousands_of_datasets_are_summed_up_in_linear_time() -> None:
     problems = 20_000
-    columns = {
+    columns: dict[str, Any] = {
         "step": np.repeat(np.arange(100), problems // 25),
         "sample": np.tile(np.arange(problems // 25), 100),
         "group": np.tile(np.repeat(np.arange(problems // 100), 4), 100),

@@ -23,8 +23,8 @@ from toggle_rs.integrations._responses import (
 
 def columns(rows: list[tuple[str, float, float | None, int]], max_score: float = 1.0) -> Any:
     keys, scores, accuracies, lengths = zip(*rows, strict=True)
-    scores = np.array(scores, np.float32)
-    return responses_of(keys, scores, accuracies, lengths, ["d"] * len(keys), max_score)
+    rewards = np.array(scores, np.float32)
+    return responses_of(keys, rewards, accuracies, lengths, ["d"] * len(keys), max_score)
 
 
 def test_a_session_is_one_response_however_its_trajectories_come() -> None:

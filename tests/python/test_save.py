@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,11 +89,12 @@ def test_a_failed_save_leaves_what_was_there(tmp_path: Path) -> None:
         Toggle.load(tmp_path / "folder")
     with pytest.raises(OSError, match="/"):
         toggle.save("/")
-    for bad in (None, 3, ["a"]):
+    no_paths: tuple[Any, ...] = (None, 3, ["a"])
+    for bad in no_paths:
         with pytest.raises(TypeError):
-            toggle.save(bad)  # type: ignore[arg-type]  # is refused
+            toggle.save(bad)
         with pytest.raises(TypeError):
-            Toggle.load(bad)  # type: ignore[arg-type]  # is refused
+            Toggle.load(bad)
     assert names(tmp_path) == ["folder"]
 
 

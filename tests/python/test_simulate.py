@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,9 +111,9 @@ def test_the_policy_follows_the_gradient() -> None:
 def test_the_real_toggle_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
-    def note(**settings: object) -> Toggle:
+    def note(**settings: Any) -> Toggle:
         made.append(settings)
-        return Toggle(**settings)  # type: ignore[arg-type]
+        return Toggle(**settings)
 
     monkeypatch.setattr("toggle_rs.simulate.run.Toggle", note)
     simulate(Training(steps=2, m=7, percentile=33), seeds=1)

@@ -75,7 +75,7 @@ def generate(args: Any, number: int) -> tuple[list[float], list[float]]:
 def normalised(rewards: np.ndarray, args: Any) -> np.ndarray:
     if not args.rewards_normalization:
         return rewards
-    centred = rewards - rewards.mean()
+    centred: np.ndarray = rewards - rewards.mean()
     if args.grpo_std_normalization and args.advantage_estimator == "grpo":
         centred /= centred.std(ddof=1) + 1e-6
     return centred
@@ -120,7 +120,8 @@ def told(lengths: dict[str, list[int]], number: int, args: Any) -> tuple[list[fl
     ],
 )
 def test_both_phases_of_a_run(changes: dict[str, Any]) -> None:
-    args, lengths = args_of(**changes), {}
+    args = args_of(**changes)
+    lengths: dict[str, list[int]] = {}
     unshaped = args_of(**changes, toggle={"m": 0, "lambda_": 0.5, "percentile": 70})
     differ = 0
     for number in range(8):
@@ -208,7 +209,7 @@ def slime(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         def load(self, rollout_id: int | None = None) -> None:
             calls.append(("load", rollout_id))
 
-    parts = {
+    parts: dict[str, dict[str, Any]] = {
         "data": {"get_source": lambda sample: "of " + sample.metadata["source_name"]},
         "metric_utils": {"compute_rollout_step": lambda _, rollout_id: rollout_id * 10},
         "logging_utils": {
@@ -223,7 +224,7 @@ def slime(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         monkeypatch.setitem(sys.modules, module.__name__, module)
         monkeypatch.setattr(sys.modules["slime.utils"], name, module, raising=False)
     module = ModuleType("slime.rollout.data_source")
-    module.RolloutDataSourceWithBuffer = RolloutDataSourceWithBuffer  # type: ignore[attr-defined]
+    vars(module).update(RolloutDataSourceWithBuffer=RolloutDataSourceWithBuffer)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     return calls
 

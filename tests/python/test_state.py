@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ import pytest
 import resume
 import toggle_rs
 from toggle_rs import CheckpointError, Toggle, ToggleBudgetTracker
+from toggle_rs.replay.settings import Freeze
 
 LENGTHS = [3, 3, 4, 100, 4096, 2**53, 0, 7]
 
@@ -189,6 +190,7 @@ def test_unlike_estimators_are_refused(make: Any) -> None:
 
 
 def test_what_is_no_state_dict_changes_nothing() -> None:
+    state: Any
     for state in (resume.toggle("exact"), resume.tracker("exact")):
         resume.play(state, 1, range(5))
         before = state.to_bytes()
@@ -244,7 +246,7 @@ def test_what_is_no_bytes_is_a_type_error() -> None:
 
 def test_equal_states_have_equal_bytes_whatever_the_order_of_the_keys() -> None:
     one, other = (Toggle(m=1, lambda_=0.5, percentile=50) for _ in range(2))
-    keys = ["b", "a", ["a", "b"], "c"]
+    keys: list[str | list[str]] = ["b", "a", ["a", "b"], "c"]
     for state, order in ((one, keys), (other, keys[::-1])):
         for step in (1, 2):
             correct = np.array([key != "c" for key in order])
@@ -280,6 +282,7 @@ def test_merging_adds_counts(make: Any) -> None:
 
 
 def test_a_merge_that_is_refused_changes_nothing() -> None:
+    state: Any
     for name in resume.ESTIMATORS:
         for state in (resume.toggle(name), resume.tracker(name)):
             resume.play(state, 1, range(3))
@@ -314,7 +317,7 @@ def test_a_merge_that_is_refused_changes_nothing() -> None:
     + [("ToggleBudgetTracker", name, "") for name in resume.ESTIMATORS],
 )
 def test_a_fresh_process_goes_on_as_if_nothing_had_happened(
-    kind: str, estimator: str, freeze: str, tmp_path: Path
+    kind: str, estimator: str, freeze: Freeze | Literal[""], tmp_path: Path
 ) -> None:
     state: Any
     state = resume.toggle(estimator, freeze) if freeze else resume.tracker(estimator)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from docs import fill
 from errors import in_sample
 
 # NumPy's rules that answer with positions floor or ceil of (n - 1) q, or between them.
-RULES = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+Rule = Literal["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
+RULES: tuple[Rule, ...] = get_args(Rule)
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=60), st.sampled_from([50, 80, 90, 99]))

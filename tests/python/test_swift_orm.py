@@ -24,8 +24,9 @@ class Accuracy:
 @pytest.fixture
 def reward(monkeypatch: pytest.MonkeyPatch) -> ToggleORM:
     monkeypatch.setattr(trl, "_gather", lambda own: ([own], 0))
-    result: Any = ToggleORM(Accuracy(), dataset_column=None, **SETTINGS)
-    result.run = SimpleNamespace(model=SimpleNamespace(training=True), num_generations=2)
+    run: Any = SimpleNamespace(model=SimpleNamespace(training=True), num_generations=2)
+    result = ToggleORM(Accuracy(), dataset_column=None, **SETTINGS)
+    result.run = run
     return result
 
 

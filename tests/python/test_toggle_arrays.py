@@ -45,7 +45,8 @@ class WithDlpack:
         return self.values.__dlpack_device__()
 
 
-FORMS: dict[str, Callable[[np.ndarray], Any]] = {
+# Not `np.ndarray`: before Python 3.12, type checkers do not know it for what `memoryview` takes.
+FORMS: dict[str, Callable[[Any], Any]] = {
     "__array__": WithArray,
     "DLPack": WithDlpack,
     "memoryview": memoryview,
@@ -142,7 +143,8 @@ def test_what_is_no_array_comes_out_as_one_in_either_phase(scores: Any) -> None:
 
 
 def test_nobody_is_asked_for_a_copy_or_another_dtype() -> None:
-    scores, lengths = WithArray(np.ones(N, "float32")), WithArray(np.array(LENGTHS, "u2"))
+    scores: Any = WithArray(np.ones(N, "float32"))
+    lengths: Any = WithArray(np.array(LENGTHS, "u2"))
     toggle().shape(1, scores, lengths, ["math"] * N, groups=6)
     for asked in (scores.asked, lengths.asked):
         assert asked == [(None, None)]
@@ -190,8 +192,7 @@ class Tensor:
 @pytest.fixture
 def fake_torch(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = ModuleType("torch")
-    module.Tensor = Tensor  # type: ignore[attr-defined]  # a module made here
-    module.from_numpy = Tensor  # type: ignore[attr-defined]  # as above
+    vars(module).update(Tensor=Tensor, from_numpy=Tensor)
     monkeypatch.setitem(sys.modules, "torch", module)
     return module
 
@@ -205,7 +206,8 @@ def test_a_tensor_comes_back_as_tensors() -> None:
         assert type(tensor) is Tensor
         assert same_array(tensor.values, getattr(expected, name))
     # What the scores are decides, not the rest.
-    mixed = toggle().shape(1, scores, Tensor(np.array(LENGTHS)), ["math"] * N, groups=6)
+    lengths: Any = Tensor(np.array(LENGTHS))
+    mixed = toggle().shape(1, scores, lengths, ["math"] * N, groups=6)
     assert type(mixed.scores) is type(mixed.kept) is np.ndarray
 
 
@@ -223,7 +225,7 @@ def test_the_same_tensor_where_the_phase_changes_nothing() -> None:
 def test_a_broken_torch_records_nothing(monkeypatch: pytest.MonkeyPatch, broken: Any) -> None:
     """Found out before anything is recorded, or not minded."""
     module = ModuleType("torch")
-    module.Tensor = broken  # type: ignore[attr-defined]  # a module made here
+    vars(module).update(Tensor=broken)
     for torch in (module, broken):
         monkeypatch.setitem(sys.modules, "torch", torch)
         t = toggle()

@@ -116,7 +116,7 @@ COMMON: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "maxima a dict": ({"max_score": {}}, TypeError, "^max_score: "),
 }  # fmt: skip
 
-GROUPS: dict[str, tuple[Any, type[Exception], str]] = {
+GROUPS: dict[str, tuple[Any, type[Exception] | tuple[type[Exception], ...], str]] = {
     "K that does not divide": (3, ValueError, r"^groups: got 3, .*8 samples"),
     "K above N": (16, ValueError, r"^groups: got 16, .*8 samples"),
     "K of 0": (0, ValueError, r"^groups: got 0\b"),
@@ -375,7 +375,7 @@ def test_an_estimator_that_holds_values_is_no_pattern(estimator: str) -> None:
 
 def test_arguments_are_keywords_and_none_may_be_left_out() -> None:
     with pytest.raises(TypeError):
-        Toggle(1, 0.5, 80.0)  # type: ignore[misc]
+        Toggle(1, 0.5, 80.0)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="percentile"):
         Toggle(m=1, lambda_=0.5)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="warmup_steps"):

@@ -171,6 +171,7 @@ def test_metrics_are_the_same_nine_floats_on_every_call() -> None:
 
 
 def test_an_empty_batch() -> None:
+    groups: Any
     for groups in (4, [], np.array([], int), np.array([], "U3"), np.array([], object), ()):
         shaped = toggle().apply(0, np.ones(0), [], [], groups=groups, correct=[])
         assert len(shaped.scores) == len(shaped.kept) == len(shaped.has_signal) == 0

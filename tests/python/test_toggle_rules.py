@@ -309,7 +309,7 @@ def test_a_negative_score_does_not_go_up_with_cap_at_zero() -> None:
 def test_kimi_k25_is_the_reports_own_form() -> None:
     """Penalty first, no warm-up, each problem's budget fixed by its first K responses."""
     t = Toggle.kimi_k25(m=2, lambda_=0.5, percentile=80.0)
-    settings = dict(t.settings)
+    settings = t.settings
     assert settings == {
         "m": 2, "lambda_": 0.5, "percentile": 80.0, "warmup_steps": 0, "estimator": "exact",
         "start_phase": "length_penalty", "freeze": "first", "min_samples": 1, "penalty": "zero",

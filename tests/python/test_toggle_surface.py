@@ -97,4 +97,4 @@ def test_shaped_shows_its_fields() -> None:
     assert type(shaped) is Shaped
     assert repr(shaped).startswith("Shaped(scores=array([1.]), kept=array([ True])")
     with pytest.raises(AttributeError):
-        shaped.scores = None
+        shaped.scores = None  # type: ignore[misc]  # is read-only

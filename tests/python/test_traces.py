@@ -53,7 +53,8 @@ def test_columns_equal_those_of_the_standard_library() -> None:
         np.testing.assert_array_equal(values, [row[field] for row in rows])
     np.testing.assert_array_equal(got.reward, [row["reward"] for row in rows])
     np.testing.assert_array_equal(got.length, [len(row["response_tokens"]) for row in rows])
-    assert (got.reward.dtype, got.length.dtype) == (np.float64, np.int64)
+    assert got.reward.dtype == np.float64
+    assert got.length.dtype == np.int64
     names = [row["dataset"] for row in rows]
     names = [(name,) if isinstance(name, str) else tuple(name) for name in names]
     assert [got.names[index] for index in got.dataset] == names

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -58,7 +60,12 @@ def one_batch(seed: int, n: int, group: int) -> Batch:
 
 
 def check_batch(batch: Batch, percentile: float = 80.0) -> None:
-    arguments = {"m": 1, "lambda_": batch.lambda_, "percentile": percentile, "warmup_steps": 0}
+    arguments: dict[str, Any] = {
+        "m": 1,
+        "lambda_": batch.lambda_,
+        "percentile": percentile,
+        "warmup_steps": 0,
+    }
     tracker, oracle = ToggleBudgetTracker(**arguments), Oracle(**arguments)
     # The first step is of the normal phase, the second of the penalty phase.
     for batch.step in (0, 1):
@@ -101,10 +108,10 @@ def test_every_form_of_names(form: str) -> None:
     "max_score", MAX_SCORES, ids=lambda value: f"{type(value).__name__}-{value}"
 )
 @pytest.mark.parametrize("dtype", SCORE_DTYPES)
-def test_every_kind_of_max_possible_score(dtype: str, max_score: object) -> None:
+def test_every_kind_of_max_possible_score(dtype: str, max_score: Any) -> None:
     """Python numbers are weak beside an array, NumPy scalars are not."""
     rng = np.random.default_rng(5)
-    top = float(max_score)  # type: ignore[arg-type]
+    top = float(max_score)
     for group in (1, 3, 8, 20):
         batch = one_batch(4, 10 * group, group)
         batch.max_possible_score = max_score
@@ -148,8 +155,7 @@ def test_order_of_the_group_sum(group: int, dtype: str) -> None:
     scores, accuracy = scores_at_the_edge(group, dtype)
     lengths = np.full(group, 5)
     noticed = dict.fromkeys(WRONG_SUMS, False)
-    arguments = {"m": 1, "lambda_": 0.5, "percentile": 50.0, "warmup_steps": 0}
-    tracker = ToggleBudgetTracker(**arguments)
+    tracker = ToggleBudgetTracker(m=1, lambda_=0.5, percentile=50.0, warmup_steps=0)
     # A budget that no sample meets: the accuracy alone decides.
     tracker.update(["d"], np.array([1]), np.ones(1), 1.0)
     for own, mean in zip(scores.reshape(-1, group), accuracy, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import UserList, deque
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,8 @@ def test_types_of_answers(tracker: ToggleBudgetTracker) -> None:
 
 
 def test_a_name_alone_is_a_key_of_one_name(tracker: ToggleBudgetTracker) -> None:
-    for key in ("math", ["math"], ("math",), np.str_("math"), [np.str_("math")]):
+    keys: tuple[Any, ...] = ("math", ["math"], ("math",), np.str_("math"), [np.str_("math")])
+    for key in keys:
         assert tracker.budget(key) == 34.0
     assert tracker.budget(["math", "code"]) == tracker.budget(("math", "code")) == 30.0
     assert tracker.budget("unseen") is None
@@ -76,7 +78,7 @@ def test_answers_are_copies(tracker: ToggleBudgetTracker) -> None:
         tracker.budgets().clear()
 
 
-def test_settings_can_be_set(tracker: ToggleBudgetTracker) -> None:
+def test_settings_can_be_set(tracker: Any) -> None:
     tracker.percentile = 0
     assert (tracker.percentile, tracker.budget("math")) == (0.0, 10.0)
     tracker.percentile = np.float64(100)
@@ -105,9 +107,10 @@ def test_phase_of_a_step(step: int) -> None:
 def test_disabled_checks_and_records_nothing() -> None:
     tracker = ToggleBudgetTracker(0, 0.5, 80.0, 0)
     assert tracker.enabled is False
-    rubbish = object()
+    rubbish: Any = object()
+    no_lengths: Any = None
     with unchanged(tracker):
-        scores, metrics = tracker.maybe_apply(1, rubbish, None, "a", -3, float("nan"))
+        scores, metrics = tracker.maybe_apply(1, rubbish, no_lengths, "a", -3, float("nan"))
         assert scores is rubbish
         assert metrics == {}
         good = np.ones(4)
@@ -138,7 +141,7 @@ def test_group_size_matters_in_the_penalty_phase_only(tracker: ToggleBudgetTrack
     ],
     ids=["deque", "UserList", "keys", "iterator", "2-D"],
 )
-def test_unusual_sequences_of_names(tracker: ToggleBudgetTracker, names: object) -> None:
+def test_unusual_sequences_of_names(tracker: ToggleBudgetTracker, names: Any) -> None:
     """Taken for what they are, or refused as a whole: never half of them."""
     try:
         with unchanged(tracker):

@@ -155,7 +155,7 @@ def test_a_bad_reward_is_named_and_nothing_changes(
 def test_a_bad_column_is_named_and_nothing_changes(
     options: dict[str, Any], columns: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    callables = {
+    callables: dict[str, Any] = {
         name: value if name == "dataset_column" else (lambda value=value, **_: value)
         for name, value in options.items()
     }
@@ -222,7 +222,7 @@ def test_max_score_says_what_is_correct() -> None:
 
 
 def test_a_reward_in_float32_reaches_the_same_score() -> None:
-    single = [np.float32(0.7), 0.7, np.float32(0.6999), 0.6999]
+    single: list[Any] = [np.float32(0.7), 0.7, np.float32(0.6999), 0.6999]
     reward = attached(ToggleReward(lambda **_: single, max_score=0.7, **SETTINGS))
     shaped = call(reward, 0, [0] * 4, [1] * 4, max_score=["a column"] * 4)
     assert shaped == [float(value) for value in single]
@@ -259,7 +259,8 @@ def test_evaluation_gets_what_the_reward_function_returned() -> None:
 def test_the_same_metrics_are_logged_whatever_comes() -> None:
     reward = attached(ToggleReward(given, **SETTINGS))
     names = []
-    for step, rewards in enumerate([[None] * 4, [1, 1, 0, 0], [0] * 4]):
+    batches: list[list[Any]] = [[None] * 4, [1, 1, 0, 0], [0] * 4]
+    for step, rewards in enumerate(batches):
         logged: dict[str, float] = {}
         call(reward, step, rewards, [5] * 4, log_metric=logged.__setitem__)
         names.append(list(logged))

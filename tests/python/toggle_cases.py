@@ -13,7 +13,8 @@ from toggle_rs import Toggle
 def toggle(**options: Any) -> Toggle:
     """Every step is a penalty step, every group is enforced, the budget is the median."""
     usual = {"m": 1000, "lambda_": 0.0, "percentile": 50.0, "start_phase": "length_penalty"}
-    return Toggle(**(usual | options))
+    settings: dict[str, Any] = usual | options
+    return Toggle(**settings)
 
 
 def observe(t: Toggle, *lengths: int, step: int | None, key: str = "math") -> None:

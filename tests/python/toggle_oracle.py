@@ -38,7 +38,8 @@ def shuffled(lengths: Sequence[int]) -> list[int]:
 
 def is_correct(scores: np.ndarray, max_score: Any) -> list[bool]:
     """What counts as correct when nobody says so: NumPy's own comparison."""
-    return (scores >= max_score).tolist()
+    result: list[bool] = (scores >= max_score).tolist()
+    return result
 
 
 def new_estimator(pattern: Any, percentile: float) -> Any:

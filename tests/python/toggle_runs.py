@@ -78,10 +78,10 @@ class Batch:
         arguments = (self.scores, self.lengths, self.datasets)
         return arguments, {"groups": self.groups, **self.correctness()}
 
-    def plain(self) -> tuple[Any, ...]:
+    def plain(self) -> tuple[np.ndarray, list[int], list[Key], list[Any], list[bool]]:
         return self.scores, self.plain_lengths, self.keys, self.plain_groups, self.plain_correct
 
-    def recorded(self) -> tuple[Any, ...]:
+    def recorded(self) -> tuple[list[Key], list[int], list[bool]]:
         return self.keys, self.plain_lengths, self.plain_correct
 
     def take(self, order: np.ndarray) -> Batch:
@@ -131,8 +131,8 @@ def draw_groups(source: Source, n: int) -> tuple[Any, list[Any]]:
     if kind == "K":
         divisors = [k for k in range(1, n + 1) if n % k == 0] or [1, 3]
         size = source.one_of(divisors)
-        form = source.one_of((int, np.int64, np.uint8, np.array))
-        return form(size), [i // size for i in range(n)]
+        forms: tuple[Callable[[int], Any], ...] = (int, np.int64, np.uint8, np.array)
+        return source.one_of(forms)(size), [i // size for i in range(n)]
     # Ragged, and interleaved unless sorted: group numbers first, ids for them after.
     numbers = rng.integers(0, source.integer(1, max(1, n)), n)
     if source.one_of((False, True)):

@@ -49,7 +49,11 @@ impl<W: Weight> Block<W> {
                 if !cells.add(offset(value), weight) {
                     // Whether wider cells pay, only a review can tell.
                     let mut list = W::List::default();
-                    self.for_each(value, |value, weight| list.add(value, weight));
+                    let mut from = 0;
+                    while let Some((offset, weight)) = cells.first_in(from..BLOCK) {
+                        list.add(length(value, offset), weight);
+                        from = offset + 1;
+                    }
                     list.add(value, weight);
                     *self = Self::List(list);
                 }
@@ -57,17 +61,15 @@ impl<W: Weight> Block<W> {
         }
     }
 
-    /// All entries, ascending, of the block that `value` is in.
-    pub fn for_each(&self, value: u64, mut f: impl FnMut(u64, W)) {
+    /// Puts all that it has into cells that were zero, from `start` on.
+    pub fn copy_into(&self, cells: &mut W::Cells, start: usize) {
         match self {
-            Self::List(list) => list.iter().for_each(|(value, weight)| f(value, weight)),
-            Self::Cells(cells) => {
-                let mut from = 0;
-                while let Some((offset, weight)) = cells.first_in(from..BLOCK) {
-                    f(length(value, offset), weight);
-                    from = offset + 1;
+            Self::List(list) => {
+                for (value, weight) in list.iter() {
+                    cells.add(start + offset(value), weight);
                 }
             }
+            Self::Cells(own) => cells.copy_from(start, own),
         }
     }
 

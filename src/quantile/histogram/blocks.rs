@@ -13,7 +13,7 @@ mod review;
 use std::ops::Range;
 
 use super::block::Block;
-use super::cells::{Cells, index_of};
+use super::cells::{Cells, index_of, pass};
 use super::weights::scaled;
 use super::{BLOCK, BLOCK_BITS, LIST_MAX, List, Weight};
 
@@ -250,7 +250,12 @@ impl<W: Weight> Blocks<W> {
 
     pub fn select(&self, reached: impl Fn(W) -> bool) -> Option<(u64, W)> {
         let mut below = W::default();
-        for (block, &sum) in self.flat_sums.iter().enumerate() {
+        let mut passed = 0;
+        if W::EXACT {
+            // Else the sums would have to be added up in the order of `total`.
+            (passed, below) = pass(&self.flat_sums, below, &reached);
+        }
+        for (block, &sum) in self.flat_sums.iter().enumerate().skip(passed) {
             let through = below.plus(sum);
             if sum != W::default() && reached(through) {
                 let (index, through) = self.flat.select(cells_of(block), below, &reached)?;

@@ -22,6 +22,9 @@ pub(crate) trait Cells<W: Weight>: Clone + Debug {
     /// or when it is too narrow for the sum.
     fn add(&mut self, index: usize, weight: W) -> bool;
 
+    /// Sets the cells from `start` on to `others`, for which they are wide enough.
+    fn copy_from(&mut self, start: usize, others: &Self);
+
     /// Adds to the cell of each value, and to the sum of its block, up to the
     /// first value that [`Self::add`] refuses, and returns that one.
     fn add_while(
@@ -79,6 +82,10 @@ impl<W: Weight, T: Cell<W>> Cells<W> for Box<[T]> {
 
     fn heap_bytes(&self) -> usize {
         size_of_val(&**self)
+    }
+
+    fn copy_from(&mut self, start: usize, others: &Self) {
+        self[start..start + others.len()].copy_from_slice(others);
     }
 
     #[inline]
@@ -142,20 +149,12 @@ impl<W: Weight, T: Cell<W>> Cells<W> for Box<[T]> {
         below: W,
         reached: &impl Fn(W) -> bool,
     ) -> Option<(usize, W)> {
-        const STRIDE: usize = 32;
-        let starts = range.clone().step_by(STRIDE);
-        let mut through = below;
-        for (start, stride) in starts.zip(self[range.clone()].chunks(STRIDE)) {
-            let end = through.plus(sum(stride));
-            if !reached(end) {
-                through = end;
-                continue;
-            }
-            for (index, &cell) in (start..).zip(stride) {
-                through = through.plus(cell.into());
-                if cell != T::default() && reached(through) {
-                    return Some((index, through));
-                }
+        let (passed, mut through) = pass(&self[range.clone()], below, reached);
+        for index in range.start + passed..range.end {
+            let cell = self[index];
+            through = through.plus(cell.into());
+            if cell != T::default() && reached(through) {
+                return Some((index, through));
             }
         }
         self.last_in(range).map(|(index, _)| (index, through))
@@ -166,8 +165,27 @@ impl<W: Weight, T: Cell<W>> Cells<W> for Box<[T]> {
     }
 }
 
+/// Passes over cells, many at a time, as long as `below` plus those up to there
+/// has not `reached` the goal. Returns their number, and that sum.
+pub(super) fn pass<W: Weight, T: Copy + Into<W>>(
+    cells: &[T],
+    below: W,
+    reached: &impl Fn(W) -> bool,
+) -> (usize, W) {
+    const STRIDE: usize = 32;
+    let mut through = below;
+    for (index, stride) in cells.chunks(STRIDE).enumerate() {
+        let end = through.plus(sum(stride));
+        if reached(end) {
+            return (index * STRIDE, through);
+        }
+        through = end;
+    }
+    (cells.len(), through)
+}
+
 /// Sum in eight lanes, which compiles to SIMD.
-fn sum<W: Weight, T: Cell<W>>(cells: &[T]) -> W {
+fn sum<W: Weight, T: Copy + Into<W>>(cells: &[T]) -> W {
     let (rows, rest) = cells.as_chunks::<8>();
     let mut lanes = [W::default(); 8];
     for row in rows {

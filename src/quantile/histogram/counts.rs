@@ -146,6 +146,17 @@ impl Cells<u64> for CountCells {
         each!(self, cells => size_of_val(&**cells))
     }
 
+    fn copy_from(&mut self, start: usize, others: &Self) {
+        fn copy<T: TryFrom<u64>>(cells: &mut [T], others: &[impl Copy + Into<u64>]) {
+            for (cell, &other) in cells.iter_mut().zip(others) {
+                if let Ok(count) = T::try_from(other.into()) {
+                    *cell = count;
+                }
+            }
+        }
+        each!(self, cells => each!(others, others => copy(&mut cells[start..], others)));
+    }
+
     #[inline]
     fn add(&mut self, index: usize, count: u64) -> bool {
         each!(self, cells => cells.add(index, count))

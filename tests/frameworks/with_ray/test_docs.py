@@ -42,7 +42,7 @@ def test_each_block_is_in_the_code_that_runs(block: str) -> None:
 
 
 def test_both_docs_show_code() -> None:
-    assert {block.id.split("-")[0] for block in BLOCKS} == {doc.stem for doc in DOCS}
+    assert {str(block.id).split("-")[0] for block in BLOCKS} == {doc.stem for doc in DOCS}
 
 
 def test_the_figures_are_of_the_committed_run() -> None:

@@ -45,14 +45,15 @@ def rollout(step: int, group: int) -> Group:
     return (rng.random(4) < 0.7).astype(float), lengths, ["math", "code"][group % 2]
 
 
-@ray.remote(max_retries=3)
+@ray.remote(max_retries=3)  # type: ignore[untyped-decorator]
 def worker(actor: Any, step: int, group: int, dies_once: Path | None = None) -> list[float]:
     """Rolls out a group and has it shaped; may die after that, as a preempted node would."""
     scores, _ = ray.get(actor.shape.remote(step, group, *rollout(step, group)))
     if dies_once is not None and not dies_once.exists():
         dies_once.touch()
         os._exit(1)
-    return scores.tolist()
+    result: list[float] = scores.tolist()
+    return result
 
 
 def run_step(actor: Any, step: int) -> tuple[list[list[float]], bytes]:

@@ -93,8 +93,9 @@ class Preempted(TrainerCallback):  # type: ignore[misc]
 
 
 class PreemptedLater(Preempted):
-    def on_pre_optimizer_step(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """It is saved at the end of the step, before other callbacks hear of that."""
+        del args, control
         if state.global_step == self.step:
             self.saves.jit_manager.is_checkpoint_requested = True
 

@@ -78,6 +78,8 @@ def answers(prompt: int) -> list[list[Trajectory]]:
     sessions = []
     for _ in range(rng.integers(2, 6)):
         correct = bool(rng.random() < solved)
+        reward: float
+        acc: float | None
         match dataset_of(prompt):
             case "math":  # penalties of another kind have halved its reward
                 reward, acc = (0.5, 1.0) if correct else (0.0, 0.0)
@@ -221,7 +223,9 @@ class Run:
     def waiting(self) -> dict[str, list[str]]:
         """Of each group in the queue, the keys of its trajectories."""
         items = (tq.kv_list("train") or {}).get("train", {})
-        groups = {key: [] for key, tag in items.items() if tag.get("is_prompt")}
+        groups: dict[str, list[str]] = {
+            key: [] for key, tag in items.items() if tag.get("is_prompt")
+        }
         for key in items:
             uid = key.split("_")[0]
             if key != uid and uid in groups:
@@ -237,8 +241,8 @@ class Run:
         found: dict[tuple[int, ...], list[float]] = {}
         for key, row in zip(keys, rows["rm_scores"], strict=True):
             assert row.dtype == torch.float32
-            uid, session, index = key.split("_")
-            found[self.loop.prompts[uid], int(session), int(index)] = row.tolist()
+            uid, nth, index = key.split("_")
+            found[self.loop.prompts[uid], int(nth), int(index)] = row.tolist()
         result: Rewards = {}
         for (prompt, session, _), row in sorted(found.items()):
             sessions = result.setdefault(prompt, [])

@@ -6,9 +6,7 @@
 
 use std::cmp::Ordering;
 
-use super::{
-    BLOCK, Block, Blocks, Cells, Chunk, List, Slot, Weight, block_of, cells_of, first_of, index_of,
-};
+use super::{BLOCK, Block, Blocks, Cells, Chunk, List, Slot, Weight, block_of, cells_of, first_of};
 
 /// What an addition to a list costs, counted in additions to a cell.
 pub(super) const LIST_COST: usize = 16;
@@ -162,19 +160,11 @@ impl<W: Weight> Blocks<W> {
         }
         let blocks = self.flat_sums.len() + end;
         let mut cells = W::Cells::zeros(blocks * BLOCK, width);
-        for block in 0..self.flat_sums.len() {
-            let mut range = cells_of(block);
-            while let Some((index, weight)) = self.flat.first_in(range.clone()) {
-                cells.add(index, weight);
-                range.start = index + 1;
-            }
-        }
+        cells.copy_from(0, &self.flat);
         self.flat_sums.reserve_exact(end);
         for (slot, block) in self.slots.drain(..end).zip(self.flat_sums.len()..) {
             self.flat_sums.push(slot.sum);
-            slot.block.for_each(first_of(block), |value, weight| {
-                cells.add(index_of(value), weight);
-            });
+            slot.block.copy_into(&mut cells, cells_of(block).start);
         }
         self.slots.shrink_to_fit();
         self.flat = cells;
