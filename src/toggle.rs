@@ -222,8 +222,9 @@ impl Toggle {
     }
 
     /// What the user should hear about the settings, given a batch of `samples`
-    /// to come at `step`; what can be said without one is in [`mod@crate::advice`]. Each thing is said once; saying it is no part of the
-    /// state. One at a time: ask until there is no more.
+    /// to come at `step`; what can be said without one is in
+    /// [`mod@crate::advice`]. Each thing is said once; saying it is no part of
+    /// the state. One at a time: ask until there is no more.
     pub fn advise(&mut self, step: u64, groups: &Groups, samples: usize) -> Option<String> {
         let will_be_refused =
             groups.of_samples().len() != samples || self.budgets.check_step(step).is_err();
