@@ -29,6 +29,11 @@ class Table:
     texts: int = 1
 
 
+def printable(text: str) -> str:
+    """The text on one line, with an escape for what would steer a terminal or turn text around."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def replay_tables(replay: Replay) -> list[Table]:
     """Tables of the datasets, of the phases, and of what became of the groups."""
     return [_datasets(replay), _phases(replay), _flow(replay)]

@@ -68,7 +68,11 @@ pub(super) type Reduced<'py> = (
 pub(super) fn reduce<'py, T: Stateful>(this: &Bound<'py, T>) -> PyResult<Reduced<'py>> {
     let from_bytes = this.as_any().get_type().getattr("from_bytes")?;
     let bytes = to_bytes(this.get(), this.py());
-    let added = this.as_any().getattr_opt("__dict__")?;
+    // Before Python 3.11 only a class that wants to has `__getstate__`.
+    let added = match this.as_any().getattr_opt("__getstate__")? {
+        Some(get_state) => Some(get_state.call0()?),
+        None => this.as_any().getattr_opt("__dict__")?,
+    };
     Ok((from_bytes, (bytes,), added))
 }
 

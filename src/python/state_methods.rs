@@ -26,7 +26,7 @@ macro_rules! state_methods {
 
             /// Write `to_bytes()` to a file, a str or os.PathLike. Whatever happens, the file is
             /// what it was or all new: the bytes go to a new file in the same folder, which then
-            /// takes its place.
+            /// takes its place. A link to a file stays one, a device or pipe is refused.
             ///
             /// Raises:
             ///     OSError: What the file system says.

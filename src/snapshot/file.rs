@@ -1,7 +1,7 @@
 //! Snapshots in files.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Result, Write};
+use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,14 +14,17 @@ use super::HEADER;
 /// They go into a new file in the same folder, which is synced and then renamed
 /// over `path`; then the folder is synced. The new file is removed when that
 /// fails; a process killed in between leaves it behind, under a name like
-/// `.toggle-4711-0.tmp`.
+/// `.toggle-4711-0.tmp`. Where `path` is a link to a file, it stays one, and that
+/// file is replaced.
 ///
 /// # Errors
-/// What the file system says.
+/// What the file system says; and where there is something at `path` that is no
+/// file, a device for example.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     if path.file_name().is_none() {
         return Err(ErrorKind::IsADirectory.into());
     }
+    let path = &destination(path)?;
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -37,6 +40,22 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
         return Err(error);
     }
     sync_folder(folder)
+}
+
+/// The place to rename to.
+fn destination(path: &Path) -> Result<PathBuf> {
+    let Ok(found) = fs::metadata(path) else {
+        return Ok(path.to_owned()); // Nothing yet, or what renaming will say.
+    };
+    // A superuser could put a file in place of /dev/null.
+    if !found.is_file() && !found.is_dir() {
+        return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    }
+    if path.is_symlink() {
+        fs::canonicalize(path)
+    } else {
+        Ok(path.to_owned())
+    }
 }
 
 /// A new file with a name that nobody else writes to.

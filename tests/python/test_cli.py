@@ -95,6 +95,35 @@ def test_a_closed_pipe_is_no_message() -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_a_full_disk_is_one_line() -> None:
+    for words, name in (
+        ((), "standard output"),
+        (("--json", "-"), "standard output"),
+        (("--json", "/dev/full"), "/dev/full"),
+    ):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                command("replay", *SAMPLE, *OPTIONS, *words),
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        message = f"toggle-rs: {name}: No space left on device\n"
+        assert (done.returncode, done.stderr) == (1, message)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_a_stream_may_be_closed_from_the_start() -> None:
+    words = command("replay", *SAMPLE, *OPTIONS, "--json", "-")
+    for shut in ("2>&-", ">&- 2>&-", ">&-"):
+        shell = ["sh", "-c", f'"$@" {shut}', "sh", *words]
+        done = subprocess.run(shell, capture_output=True, text=True, check=False)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+        assert bool(done.stdout) == (shut == "2>&-")
+
+
 def test_no_name_is_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     name = "[red]x:smile:"

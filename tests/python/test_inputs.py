@@ -196,6 +196,8 @@ GOOD: Row = {"step": 0, "sample": 1, "group": 2, "dataset": "a", "reward": 1.0, 
         ("step", None, "column 'step': got None, expected an integer >= 0"),
         ("sample", True, "column 'sample': got True, expected an integer >= 0"),
         ("group", None, "column 'group': got None, expected an integer or a text"),
+        ("group", 1.0, "column 'group': got 1.0, expected an integer or a text"),
+        ("group", float("nan"), "column 'group': got nan, expected an integer or a text"),
         ("group", -5, "column 'group': got -5, expected an integer >= 0"),
         ("reward", float("nan"), "column 'reward': got nan, expected a finite number"),
         ("reward", None, "column 'reward': got None, expected a finite number"),
@@ -224,6 +226,10 @@ def test_rows_are_counted_over_the_whole_file(tmp_path: Path) -> None:
 def test_a_parquet_file_may_lack_columns_rows_or_its_end(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "p", [{"step": 0}])
     with pytest.raises(TraceError, match=r"p: column 'sample' is missing$"):
+        read_rollouts([path], Source(NAMED))
+    table = pa.Table.from_pylist([GOOD])
+    pq.write_table(table.append_column("step", [[1]]), path)
+    with pytest.raises(TraceError, match=r"p: there are several columns 'step'$"):
         read_rollouts([path], Source(NAMED))
     path = write_parquet(tmp_path / "p", [GOOD])
     path.write_bytes(path.read_bytes()[:-9])

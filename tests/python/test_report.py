@@ -8,12 +8,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from toggle_rs import read_traces
 from toggle_rs.replay import Settings, replay
 from toggle_rs.replay.sweep import sweep
 from toggle_rs.report import write_html, write_png
+from toggle_rs.rollouts import Columns
 from toggle_rs.simulate import Training, simulate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -215,7 +217,7 @@ def test_figures_of_a_simulation_are_those_of_its_json(tmp_path: Path) -> None:
 
 def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "rollouts.jsonl"
-    names = ["</script><b>x", "$x^{$", "", "_y", '"&amp;']
+    names = ["</script><b>x", "<!--<script>", "$x^{$", "", "_y", '"&amp;', "\u3042"]
     lines = [
         json.dumps(
             {
@@ -233,6 +235,24 @@ def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
     settings = Settings(lambda_=0.5, percentile=50.0)
     page, _ = page_of(replay(read_traces([path]), settings), tmp_path)
     assert [row[0] for row in page.tables[0][1:]] == names
+    assert "<" not in page.data  # Nothing there can open or close an element.
+
+
+def test_no_name_steers_a_terminal_or_a_page(tmp_path: Path) -> None:
+    rollouts = Columns(
+        step=np.zeros(4, np.int64),
+        group=np.zeros(4, np.int64),
+        sample=np.arange(4, dtype=np.int64),
+        dataset=np.zeros(4, np.uint32),
+        length=np.arange(4, dtype=np.int64),
+        reward=np.ones(4, np.float64),
+        names=(("\x1b[31m\u202ered",),),
+    )
+    result = replay(rollouts, Settings(lambda_=0.5, percentile=50.0))
+    page, _ = page_of(result, tmp_path)
+    assert page.tables[0][1][0] == r"\x1b[31m\u202ered"
+    assert any(r"\x1b[31m\u202ered" in text for text in page.pictures[0])
+    assert not {"\x1b", "\u202e"} & set((tmp_path / "page.html").read_text())
 
 
 def test_nothing_correct_and_no_penalty_step_are_drawn(tmp_path: Path) -> None:

@@ -73,6 +73,26 @@ def test_a_saved_file_has_the_permissions_of_any_other(tmp_path: Path) -> None:
     assert (tmp_path / "state").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links and pipes")
+def test_a_link_stays_one_and_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    toggle = resume.toggle("exact")
+    (tmp_path / "folder").mkdir()
+    link, file, pipe = tmp_path / "link", tmp_path / "folder" / "state", tmp_path / "pipe"
+    file.write_bytes(b"old")
+    link.symlink_to("folder/state")
+    toggle.save(link)
+    assert link.is_symlink()
+    assert Toggle.load(file) == toggle
+    os.mkfifo(pipe)
+    (tmp_path / "to pipe").symlink_to(pipe)
+    for path in (pipe, tmp_path / "to pipe"):
+        with pytest.raises(OSError, match=re.escape(f"not a regular file: {path}")):
+            toggle.save(path)
+    assert pipe.is_fifo()
+    assert names(tmp_path) == ["folder", "link", "pipe", "to pipe"]
+    assert names(tmp_path / "folder") == ["state"]
+
+
 def test_a_failed_save_leaves_what_was_there(tmp_path: Path) -> None:
     toggle = resume.toggle("exact")
     (tmp_path / "folder").mkdir()

@@ -8,6 +8,7 @@ import json
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -116,6 +117,30 @@ def test_subclasses_keep_what_they_added(way: str) -> None:
         assert other == state
         assert other.label == ["mine"]
         assert (other.label is state.label) is (way == "copy")
+
+
+class Careful(Toggle):
+    """A subclass with an attribute that cannot be pickled."""
+
+    def __init__(self, **_: Any) -> None:
+        self.__setstate__({"label": ["mine"]})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"label": self.label}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.label = state["label"]
+        self.lock = threading.Lock()
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if "pickle" in way or "copy" in way])
+def test_subclasses_choose_what_is_kept(way: str) -> None:
+    state = Careful(m=1, lambda_=0.5, percentile=50)
+    resume.play(state, 1, range(5))
+    other = WAYS[way](state)
+    assert other == state
+    assert other.label == ["mine"]
+    assert other.lock is not state.lock
 
 
 def test_subclasses_are_what_is_read(tmp_path: Path) -> None:

@@ -290,3 +290,23 @@ fn files_are_replaced_whole_or_not_at_all() {
     assert_eq!(read_file(&path).unwrap().len(), HEADER);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_one_and_what_is_no_file_stays() {
+    let folder = std::env::temp_dir().join(format!("toggle-rs-links-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let [file, link, socket] = ["file", "link", "socket"].map(|name| folder.join(name));
+    std::fs::write(&file, b"old").unwrap();
+    std::os::unix::fs::symlink("file", &link).unwrap();
+    write_file(&link, b"new").unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(std::fs::read(&file).unwrap(), b"new");
+
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let error = write_file(&socket, b"new").unwrap_err();
+    assert_eq!(error.to_string(), "not a regular file");
+    assert!(!socket.metadata().unwrap().is_file());
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
+    std::fs::remove_dir_all(&folder).unwrap();
+}

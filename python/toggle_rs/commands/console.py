@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -25,6 +25,7 @@ from rich.text import Text
 from toggle_rs import CheckpointError, TraceError
 from toggle_rs.inputs import Source, expand, read_rollouts
 from toggle_rs.replay import ReplayError
+from toggle_rs.tables import printable
 
 from .options import STDOUT
 
@@ -64,8 +65,11 @@ def orderly(file: Path | None = None) -> Iterator[None]:
     """End with one line where a file is at fault: `file`, where the error does not name it."""
     try:
         yield
+    except BrokenPipeError:
+        raise  # Whoever reads has had enough, which is no fault.
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        name = error.filename or (file and ("standard output" if file == STDOUT else file))
+        fail(f"{name}: {error.strerror}" if name else str(error))
     except CheckpointError as error:
         fail(f"{file}: {error}")
     except (TraceError, ReplayError) as error:
@@ -94,7 +98,7 @@ def report_module() -> ModuleType:
 @contextmanager
 def progress(text: str, total: int, *, of_bytes: bool = False) -> Iterator[Callable[[int], None]]:
     """A progress bar on a terminal, nothing elsewhere; call what it gives with what was done."""
-    if not sys.stderr.isatty():
+    if not _is_terminal(sys.stderr):
         yield lambda _: None
         return
     count = DownloadColumn() if of_bytes else MofNCompleteColumn()
@@ -142,16 +146,17 @@ def show(heading: str, tables: Iterable[Table], written: Iterable[Path]) -> None
     """
     written = list(written)
     aside = STDOUT in written
-    is_terminal = (sys.stderr if aside else sys.stdout).isatty()
+    is_terminal = _is_terminal(sys.stderr if aside else sys.stdout)
     console = Console(
         stderr=aside, width=None if is_terminal else PLAIN_WIDTH, highlight=False, emoji=False
     )
-    console.print(heading, markup=False)
-    for table in tables:
-        console.print()
-        console.print(_rich(table, gap=1 if console.width < ROOMY else 2))
-        if table.note:
-            console.print(table.note, style="italic", markup=False)
+    with orderly(STDOUT):
+        console.print(heading, markup=False)
+        for table in tables:
+            console.print()
+            console.print(_rich(table, gap=1 if console.width < ROOMY else 2))
+            if table.note:
+                console.print(table.note, style="italic", markup=False)
     for path in written:
         if path != STDOUT:
             typer.echo(f"Wrote {printable(str(path))}", err=aside)
@@ -170,20 +175,19 @@ def write(files: Iterable[tuple[Path | None, str | Callable[[Path], object]]]) -
     """
     asked = [(path, content) for path, content in files if path]
     for path, content in asked:
-        if not isinstance(content, str):
-            with orderly():
+        with orderly(path):
+            if not isinstance(content, str):
                 content(path)
-        elif path == STDOUT:
-            typer.echo(content, nl=False)
-        else:
-            with orderly():
+            elif path == STDOUT:
+                typer.echo(content, nl=False)
+            else:
                 path.write_text(content, encoding="utf-8", newline="\n")
     return [path for path, _ in asked]
 
 
-def printable(text: str) -> str:
-    """The text on one line, with an escape for what would steer a terminal."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+def _is_terminal(stream: TextIO | None) -> bool:
+    """None is a stream that was closed before Python began."""
+    return stream is not None and stream.isatty()
 
 
 def _rich(table: Table, gap: int) -> RichTable:

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from toggle_rs.checkpoint import checkpoint_tables, contents, read_checkpoint
+from toggle_rs.tables import printable
 
 from . import options as o
-from .console import orderly, printable, show, write
+from .console import orderly, show, write
 
 
 def inspect(

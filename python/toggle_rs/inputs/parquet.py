@@ -71,6 +71,8 @@ def _names(path: Path, schema: pa.Schema, source: Source) -> dict[str, str]:
     for name in names.values():
         if name not in schema.names:
             raise TraceError(f"{path}: column '{name}' is missing")
+        if schema.names.count(name) > 1:
+            raise TraceError(f"{path}: there are several columns '{name}'")
     return names
 
 
@@ -136,8 +138,8 @@ def _group(value: Any) -> int:
     """An integer, or a number made of a text or of messages."""
     if isinstance(value, int):
         return _index(value)
-    if value is None:
-        raise _CellError("got None, expected an integer or a text")
+    if value is None or isinstance(value, float):  # NaN is what pandas makes of None.
+        raise _CellError(f"got {value}, expected an integer or a text")
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
     return _group_of_text(text)
 

@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from toggle_rs.tables import printable
+
 from .style import svg
 
 if TYPE_CHECKING:
@@ -64,9 +66,9 @@ def html_of(page: Page) -> str:
         *map(_figure, page.pictures),
         "</div>",
         *map(_table, page.tables),
-        # "</script>" in a name must not end the element.
+        # In a name "</script>" must not end the element, nor "<!--<script>" keep it open.
         '<script type="application/json" id="figures">'
-        + json.dumps(page.data, allow_nan=False).replace("</", "<\\/")
+        + json.dumps(page.data, allow_nan=False).replace("<", "\\u003c")
         + "</script>",
     ]
     return _PAGE.format(title=escape(page.title), style=_STYLE, body="\n".join(parts))
@@ -84,7 +86,7 @@ def _table(table: Table) -> str:
         return (
             "<tr>"
             + "".join(
-                f"<{tag}{kind}>{html.escape(cell)}</{tag}>"
+                f"<{tag}{kind}>{html.escape(printable(cell))}</{tag}>"
                 for kind, cell in zip(kinds, cells, strict=True)
             )
             + "</tr>"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from toggle_rs.tables import printable
+
 from .style import ACCENT, BAR, COLOURS, INK, SHADE, figure, plain, plain_legend
 
 if TYPE_CHECKING:
@@ -246,4 +248,5 @@ def _names_to_draw(replay: Replay) -> list[str]:
 
 
 def _short(name: str) -> str:
+    name = printable(name)
     return name if len(name) <= _LABEL else f"{name[:14]}…{name[-15:]}"

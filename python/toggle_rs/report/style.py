@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from typing import TYPE_CHECKING, Final
 
 from matplotlib import rc_context
@@ -63,7 +64,12 @@ def svg(picture: Figure) -> str:
     """A picture as an element of a page: text stays text, colours come from the style sheet."""
     file = io.StringIO()
     # A fixed salt: the same picture, the same bytes.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "toggle-rs"}):
+    with (
+        rc_context({"svg.fonttype": "none", "svg.hashsalt": "toggle-rs"}),
+        warnings.catch_warnings(),
+    ):
+        # It is the reader's browser that has the fonts.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         picture.savefig(file, format="svg", metadata={"Date": None})
     text = file.getvalue()
     text = text[text.index("<svg") :]
