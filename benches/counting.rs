@@ -14,7 +14,7 @@ use toggle_rs::quantile::{DecayQuantile, ExactQuantile, Quantile, WindowQuantile
 /// Each in the state that many steps lead to; one tick a batch.
 fn update(c: &mut Criterion) {
     for (name, values) in streams() {
-        let mut group = c.benchmark_group(format!("update {BATCH}, then a percentile/{name}"));
+        let mut group = c.benchmark_group(format!("{BATCH} more, and a percentile/{name}"));
         group.throughput(Throughput::Elements(BATCH as u64));
         let mut batches = values.chunks_exact(BATCH).cycle();
         let mut next = || batches.next().unwrap_or_default();

@@ -277,7 +277,7 @@ impl Quantile for DecayQuantile {
             self.advance_to(self.ticks);
         }
         for values in values.chunks(SUMS_HOLD) {
-            self.histogram.add_all(values.iter().copied(), self.weight);
+            self.histogram.add_all(values, self.weight);
             self.since_sums += values.len();
             if self.since_sums >= SUMS_HOLD {
                 self.take_sums();

@@ -117,10 +117,7 @@ impl ExactQuantile {
     /// [`Error::Value`] when that makes more than 2^53 values in all; nothing
     /// has been recorded then.
     #[inline]
-    pub(crate) fn extend_checked(
-        &mut self,
-        values: impl ExactSizeIterator<Item = u64>,
-    ) -> Result<()> {
+    pub(crate) fn extend_checked(&mut self, values: &[u64]) -> Result<()> {
         self.count = check_count("values", self.count, values.len() as u64)?;
         self.histogram.add_all(values, 1);
         Ok(())
@@ -151,7 +148,7 @@ impl Quantile for ExactQuantile {
 
     fn update(&mut self, values: &[u64]) -> Result<()> {
         check_lengths(values)?;
-        self.extend_checked(values.iter().copied())
+        self.extend_checked(values)
     }
 
     fn count(&self) -> u64 {
@@ -245,7 +242,7 @@ impl LengthEstimator for ExactQuantile {
 
     #[inline]
     fn extend(&mut self, lengths: &[u64], _: Option<u64>) -> Result<()> {
-        self.extend_checked(lengths.iter().copied())
+        self.extend_checked(lengths)
     }
 
     fn update_step(&mut self, lengths: &[u64], _: u64) -> Result<()> {

@@ -73,7 +73,7 @@ impl Quantile for WindowQuantile {
         check_lengths(values)?;
         let kept = &values[values.len().saturating_sub(self.window)..];
         // In this order, so that the histogram does not give up what it needs again.
-        self.exact.extend_checked(kept.iter().copied())?;
+        self.exact.extend_checked(kept)?;
         let room = self.window - self.ring.len();
         let dropped = kept.len().saturating_sub(room);
         self.ring.take_oldest(dropped, &mut self.exact);

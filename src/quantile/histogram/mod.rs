@@ -42,6 +42,17 @@ pub(super) trait Weight: Copy + Debug + Default + PartialOrd {
     fn to_f64(self) -> f64;
 }
 
+/// How many of the first values are this one.
+fn run_of(value: u64, values: &[u64]) -> usize {
+    const ROW: usize = 8;
+    // Without an early exit within a row, which is SIMD.
+    let is_run = |row: &&[u64; ROW]| row.iter().fold(0, |bits, next| bits | (next ^ value)) == 0;
+    let rows = values.as_chunks::<ROW>().0.iter().take_while(is_run);
+    let whole = rows.count() * ROW;
+    let rest = values[whole..].iter();
+    whole + rest.take_while(|&&next| next == value).count()
+}
+
 /// The largest of some weights.
 fn most<T: Default + PartialOrd>(weights: impl Iterator<Item = T>) -> T {
     let larger = |most, weight| if weight > most { weight } else { most };
@@ -172,19 +183,27 @@ impl<W: Weight> Histogram<W> {
 
     /// Adds `weight` to each of `values`.
     #[inline]
-    pub fn add_all(&mut self, mut values: impl Iterator<Item = u64>, weight: W) {
+    pub fn add_all(&mut self, values: &[u64], weight: W) {
+        let mut values = values.iter();
         // What takes long is added once for as often as it comes: responses pile
         // up at the longest length, which lies far from the others.
         let mut slow = None;
         let mut times = 0;
         loop {
             let mut next = match self {
-                Self::Blocks(blocks) => blocks.add_while_fast(&mut values, weight),
-                Self::List(_) => values.next(),
+                Self::Blocks(blocks) => {
+                    blocks.add_while_fast(&mut values.by_ref().copied(), weight)
+                }
+                Self::List(_) => values.next().copied(),
             };
-            while W::EXACT && next.is_some() && next == slow {
-                times += 1;
-                next = values.next();
+            if let Some(value) = next
+                && W::EXACT
+                && next == slow
+            {
+                let more = run_of(value, values.as_slice());
+                times += 1 + more as u64;
+                values = values.as_slice()[more..].iter();
+                next = values.next().copied();
             }
             if let (Self::Blocks(blocks), Some(value)) = (&mut *self, next)
                 && blocks.add_fast(value, weight)
