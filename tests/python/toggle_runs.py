@@ -233,7 +233,7 @@ def check_shaped(shaped: Any, expected: Result, scores: np.ndarray) -> None:
     for name, value in expected.metrics.items():
         ours = shaped.metrics[name]
         assert type(ours) is float
-        # Of tokens, budgets are taken to 2^-52, and their sum is rounded twice; the others not at all.
+        # For tokens, budgets are taken to 2^-52 and the sum is rounded twice; else nothing is.
         in_tokens = "tokens" in name
         relative, absolute = (4e-16, len(scores) * 2.0**-51) if in_tokens else (0.0, 0.0)
         same = math.isclose(ours, value, rel_tol=relative, abs_tol=absolute)
