@@ -298,19 +298,23 @@ fn linear_sum<S: Copy, Q: Real>(scores: &[S], value: &impl Fn(S) -> Q) -> Q {
     rest.iter().map(|&score| value(score)).fold(sum, Add::add)
 }
 
+/// A limit that every length is within.
+pub(crate) const NO_LIMIT: u64 = u64::MAX >> 1;
+
 /// Writes each score into `shaped`, or zero where the response is longer than
-/// `limit`; returns how many were kept.
-#[inline]
-pub(crate) fn mask_over_limit<S: Score>(
+/// its limit, which is at most [`NO_LIMIT`]; returns how many were kept.
+pub(crate) fn mask_over_limits<S: Score>(
     scores: &[S],
     lengths: &[u64],
-    limit: u64,
+    limits: &[u64],
     shaped: &mut [S],
 ) -> usize {
     let mut kept = 0_usize;
-    for ((slot, &score), &length) in shaped.iter_mut().zip(scores).zip(lengths) {
-        let keep = length <= limit;
-        // Checked addition would keep it from being SIMD.
+    let samples = scores.iter().zip(lengths).zip(limits);
+    for (slot, ((&score, &length), &limit)) in shaped.iter_mut().zip(samples) {
+        // By the sign of the difference: without AVX there is no comparison of
+        // 64 bits. And checked arithmetic would keep it from being SIMD.
+        let keep = limit.wrapping_sub(length).cast_signed() >= 0;
         kept = kept.wrapping_add(keep.into());
         *slot = score.masked(keep);
     }

@@ -11,7 +11,7 @@ use crate::keys::{DatasetKey, KeyRef, KeySource};
 use crate::quantile::Estimator;
 use crate::schedule::{Phase, Schedule, check_lambda};
 use crate::shaping::{
-    Lambda, Real, Score, check_scores, group_accuracy, is_correct, mask_over_limit,
+    Lambda, NO_LIMIT, Real, Score, check_scores, group_accuracy, is_correct, mask_over_limits,
 };
 
 /// One batch, read where it lies. `Q` is the type in which scores are divided
@@ -279,35 +279,21 @@ impl BudgetTracker {
 
         let mut kept = 0;
         let (mut room, mut length_room) = (Vec::new(), Vec::new());
-        let mut enforced = Vec::with_capacity(size.min(samples) / k);
         for (index, chunk) in chunks(samples, size).enumerate() {
             scratch.reread(index, chunk.clone(), batch.datasets, budgets)?;
             let scores = batch.scores.block(chunk.clone(), &mut room);
             let lengths = batch.lengths.block(chunk.clone(), &mut length_room);
-            let shaped = &mut shaped[chunk];
-            enforced.clear();
-            enforced.extend(scores.chunks_exact(k).map(|group| {
+            let limits = scratch.limits(index);
+            for (group, limits) in scores.chunks_exact(k).zip(limits.chunks_exact_mut(k)) {
                 let accuracy = group_accuracy(group, batch.max_score);
-                !lambda.exceeds(accuracy)
-            }));
-            let (mut start, mut group) = (0, 0);
-            for (len, limit) in scratch.limits(index) {
-                let end = start + len;
-                // Runs of a key need not end where groups do.
-                while start < end {
-                    let group_end = (group + 1) * k;
-                    let piece = start..end.min(group_end);
-                    let limit = if enforced[group] { limit } else { u64::MAX };
-                    kept += mask_over_limit(
-                        &scores[piece.clone()],
-                        &lengths[piece.clone()],
-                        limit,
-                        &mut shaped[piece.clone()],
-                    );
-                    start = piece.end;
-                    group += usize::from(start == group_end);
+                let is_free = lambda.exceeds(accuracy);
+                // Which groups are is hard to foresee: no branch on it.
+                let lift = if is_free { NO_LIMIT } else { 0 };
+                for limit in limits {
+                    *limit |= lift;
                 }
             }
+            kept += mask_over_limits(scores, lengths, limits, &mut shaped[chunk]);
         }
         #[allow(clippy::cast_precision_loss, reason = "no batch has 2^53 samples")]
         Ok((kept as f64).over(samples))

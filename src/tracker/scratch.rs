@@ -6,6 +6,7 @@ use crate::budget::Budgets;
 use crate::column::{CHUNK, Lengths, chunks};
 use crate::keys::{KeySource, Run};
 use crate::present::{Present, Selected};
+use crate::shaping::NO_LIMIT;
 
 /// What calls leave behind for the next one to reuse; no part of the state.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +23,8 @@ pub(super) struct Scratch {
     budgets: Vec<Option<f64>>,
     /// By place: the largest length that is kept.
     limits: Vec<u64>,
+    /// The same for each sample of a chunk.
+    sample_limits: Vec<u64>,
 }
 
 impl Scratch {
@@ -129,7 +132,7 @@ impl Scratch {
         self.budgets.clear();
         self.budgets.extend(ids.map(|&id| budgets.budget(id)));
         // Lengths are whole, so rounding down changes no comparison.
-        let limit = |budget: &Option<f64>| budget.map_or(u64::MAX, |budget| budget as u64);
+        let limit = |budget: &Option<f64>| budget.map_or(NO_LIMIT, |budget| budget as u64);
         self.limits.clear();
         self.limits.extend(self.budgets.iter().map(limit));
     }
@@ -140,11 +143,16 @@ impl Scratch {
         budgets.filter_map(|(id, budget)| Some((id, (*budget)?)))
     }
 
-    /// The runs of a chunk: number of samples, and the largest length that is
-    /// kept.
-    pub fn limits(&self, index: usize) -> impl Iterator<Item = (usize, u64)> {
-        let runs = self.runs[self.runs_of(index)].iter();
-        runs.map(|run| (run.len as usize, self.limits[run.id as usize]))
+    /// Of each sample of a chunk, the largest length that is kept.
+    pub fn limits(&mut self, index: usize) -> &mut [u64] {
+        let runs = self.runs_of(index);
+        self.sample_limits.clear();
+        for run in &self.runs[runs] {
+            let limit = self.limits[run.id as usize];
+            let end = self.sample_limits.len() + run.len as usize;
+            self.sample_limits.resize(end, limit);
+        }
+        &mut self.sample_limits
     }
 
     pub fn nbytes(&self) -> usize {
@@ -152,7 +160,8 @@ impl Scratch {
             + self.selected.nbytes()
             + self.runs.capacity() * size_of::<Run>()
             + self.ends.capacity() * size_of::<usize>()
-            + (self.lengths.capacity() + self.limits.capacity()) * size_of::<u64>()
+            + (self.lengths.capacity() + self.limits.capacity() + self.sample_limits.capacity())
+                * size_of::<u64>()
             + self.budgets.capacity() * size_of::<Option<f64>>()
     }
 }
