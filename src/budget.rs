@@ -335,6 +335,11 @@ impl Budgets {
         }
     }
 
+    /// Whether no correct response was ever recorded.
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty() && self.entries.iter().all(|entry| entry.count() == 0)
+    }
+
     /// The live estimators with at least one value, pending ones not counted.
     pub fn estimators(&self) -> impl Iterator<Item = (&DatasetKey, &Estimator)> {
         let entries = self.keys.keys().iter().zip(&self.entries);

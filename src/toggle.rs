@@ -1,5 +1,6 @@
 //! Toggle as a trainer uses it: observe, shape, filter what has no signal.
 
+mod doubts;
 mod scratch;
 mod settings;
 mod shaped;
@@ -8,13 +9,14 @@ mod state;
 pub use settings::{Penalty, Settings};
 pub use shaped::{Metrics, Shaped};
 
+use self::doubts::Doubts;
 use self::scratch::{Scratch, share};
 use crate::budget::{Budgets, Freeze, Rule};
 use crate::column::{Column, Lengths, check_len};
 use crate::error::{Error, Result};
 use crate::groups::Groups;
 use crate::keys::{DatasetKey, KeyRef, KeySource};
-use crate::schedule::{Schedule, StepWatch, check_lambda};
+use crate::schedule::{Schedule, check_lambda};
 use crate::shaping::{Score, check_scores};
 
 /// Toggle reward shaping (Kimi K2.5 report, arXiv 2602.02276, token-efficient RL):
@@ -50,8 +52,7 @@ pub struct Toggle {
     penalty: Penalty,
     budgets: Budgets,
     scratch: Scratch,
-    watch: StepWatch,
-    checked_group_size: bool,
+    doubts: Doubts,
 }
 
 /// One batch: of each sample its dataset key, length, and whether it is correct.
@@ -93,8 +94,7 @@ impl Toggle {
                 warmup_steps,
             })?,
             scratch: Scratch::default(),
-            watch: StepWatch::default(),
-            checked_group_size: false,
+            doubts: Doubts::default(),
         })
     }
 
@@ -219,58 +219,6 @@ impl Toggle {
         let shaped = self.shape_what_was_read(step, scores, batch, groups);
         self.record(batch, true)?;
         Ok(shaped)
-    }
-
-    /// What the user should hear about the settings, given a batch of `samples`
-    /// to come at `step`; what can be said without one is in
-    /// [`mod@crate::advice`]. Each thing is said once; saying it is no part of
-    /// the state. One at a time: ask until there is no more.
-    pub fn advise(&mut self, step: u64, groups: &Groups, samples: usize) -> Option<String> {
-        let will_be_refused =
-            groups.of_samples().len() != samples || self.budgets.check_step(step).is_err();
-        if !self.schedule.is_enabled() || will_be_refused {
-            return None;
-        }
-        self.advise_about_groups(groups)
-            .or_else(|| self.advise_about_steps(step))
-    }
-
-    fn advise_about_groups(&mut self, groups: &Groups) -> Option<String> {
-        if self.checked_group_size || groups.is_empty() {
-            return None;
-        }
-        self.checked_group_size = true;
-        let lambda = self.lambda;
-        let largest = groups.largest();
-        #[allow(clippy::cast_precision_loss, reason = "no group has 2^53 samples")]
-        let next_to_solved = (largest - 1) as f64 / largest as f64;
-        // Above 1 nothing is enforced at all: see the advice about lambda.
-        (lambda > next_to_solved && lambda <= 1.0).then(|| {
-            format!(
-                "with groups of {largest}, lambda_={lambda:?} enforces budgets on fully solved groups \
-                 only: shape before you drop groups whose scores are all equal"
-            )
-        })
-    }
-
-    fn advise_about_steps(&mut self, step: u64) -> Option<String> {
-        let m = self.schedule.m;
-        let stride = self.watch.note(step, self.schedule)?;
-        let after_warm_up = Schedule {
-            warmup_steps: 0,
-            ..self.schedule
-        };
-        let hidden = if after_warm_up.is_penalty_step(step) {
-            "normal"
-        } else {
-            "length-penalty"
-        };
-        Some(format!(
-            "the steps seen so far are multiples of {stride} apart, and with m={m} the phases repeat \
-             every {} steps: the {hidden} phase never comes; choose m so that 2 * m does not divide \
-             {stride}",
-            2 * m
-        ))
     }
 
     fn check_clock(&self, step: Option<u64>) -> Result<()> {

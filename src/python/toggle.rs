@@ -240,8 +240,9 @@ impl Toggle {
     ///     TypeError: Something is of the wrong dtype or kind.
     ///
     /// Warns:
-    ///     UserWarning: Once, where group size and `lambda_` can enforce nothing but fully solved
-    ///         groups; once, where the steps come at a stride that hides one of the phases.
+    ///     UserWarning: Once each: group size and `lambda_` can enforce nothing but fully solved
+    ///         groups; the steps come at a stride that hides one of the phases; `penalty="zero"`
+    ///         would let negative scores go up; the first 1,000 responses or more are all wrong.
     fn shape<'py>(
         &self,
         step: &Bound<'py, PyAny>,

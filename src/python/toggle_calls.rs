@@ -13,6 +13,7 @@ use super::shaped::{Shaped, Untyped};
 use super::state::Stateful;
 use super::toggle::Toggle;
 use super::warnings::warn;
+use crate::Error;
 use crate::toggle::{Batch, Toggle as Core};
 
 /// The arguments of `observe`.
@@ -71,8 +72,15 @@ impl<'py> Shape<'_, 'py> {
         let datasets = PyKeys::new("datasets", self.datasets)?;
         let lengths = LengthArgument::new("lengths", self.lengths)?;
         let like = Like::of(self.scores)?;
-        let advise = || toggle.lock(py).advise(step, &groups, array.len());
-        while let Some(text) = advise() {
+        let look = |toggle: &mut Core| {
+            with_scores!(&Scores::view(&array)?, view => {
+                toggle.look(step, view, &correct, &groups);
+                Ok(())
+            })
+        };
+        look(&mut toggle.lock(py)).map_err(|error: Error| PyErr::from(error))?;
+        let advice = || toggle.lock(py).advice();
+        while let Some(text) = advice() {
             warn(py, Some(text))?;
         }
         let shape = |toggle: &mut Core| {

@@ -313,6 +313,7 @@ def test_names_that_are_one_when_joined_are_an_error() -> None:
             0.5,
             "1 of 2 rewards exceed the maximum score 0.5",
         ),
+        ([row(0, 0, 0), row(0, 1, 1, reward=-1)], 1.0, "1 of 2 rewards are below 0"),
         ([row(0, 0, 0), row(0, 0, 1, dataset="code")], 1.0, "some groups mix datasets"),
     ],
 )
@@ -335,6 +336,11 @@ def test_doubts_about_the_settings_are_said() -> None:
         assert any(said in warning for warning in play(rows, settings).warnings), said
     rows[1]["reward"] = 0.5
     assert any("lie between 0 and 1" in warning for warning in play(rows, always).warnings)
+    rows[1]["reward"] = -1.0
+    capped = dataclasses.replace(always, penalty="cap_at_zero")
+    assert any("are below 0" in warning for warning in play(rows, always).warnings)
+    assert not any("are below 0" in warning for warning in play(rows, capped).warnings)
+    rows[1]["reward"] = 0.0
     assert play([*rows, *(row(0, 99, 200 + i) for i in range(4))], always).warnings[1:] == []
 
 

@@ -59,6 +59,7 @@ def test_acc_says_what_is_correct_where_it_is_there(
     assert columns([("a_0_0", score, accuracy, 1)], max_score)[0].correct is correct
 
 
+@pytest.mark.filterwarnings("ignore:scores go down")
 @given(st.data())
 def test_groups_that_shaping_changes(data: Any) -> None:
     """Against a loop over the groups, that knows the budget."""

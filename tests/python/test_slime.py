@@ -166,6 +166,7 @@ def test_samples_without_a_group_are_refused() -> None:
     assert args.toggle_run.toggle.to_bytes() == before
 
 
+@pytest.mark.filterwarnings("ignore:scores go down")
 def test_rewards_in_a_dict_and_samples_without_an_index() -> None:
     args = args_of(reward_key="score", rewards_normalization=False, toggle={**SETTINGS, "m": 1})
     rewards = [{"score": 0.5, "acc": True}, {"score": 0.5, "acc": True}, {"score": -1.0, "acc": 0}]

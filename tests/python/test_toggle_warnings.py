@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from agreement import unchanged
@@ -152,6 +153,7 @@ def test_any_other_step_is_evidence_that_all_is_well() -> None:
 
 def test_a_disabled_one_says_nothing() -> None:
     assert calls(toggle(m=0, lambda_=0.9), range(0, 400, 20), 4) == []
+    assert failures(toggle(m=0), [2000], highest=-1.0) == []
 
 
 def test_both_are_said() -> None:
@@ -159,6 +161,91 @@ def test_both_are_said() -> None:
     assert [("fully solved" in text, "never comes" in text) for text in said] == [
         (True, False), (False, True),
     ]  # fmt: skip
+
+
+# Scores
+
+
+def test_a_penalty_that_lets_a_score_go_up() -> None:
+    t = toggle(m=1, lambda_=0.0)
+    scores, lengths = np.array([1.0, -1.0, 1.0, -0.5]), [10, 99, 10, 99]
+    said = []
+    for step in range(20):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            shaped = t.apply(step, scores, lengths, ["a"] * 4, groups=4)
+        said += [str(warning.message) for warning in caught]
+    (message,) = said
+    assert "scores go down to -1.0" in message
+    assert '"cap_at_zero"' in message
+    # It is true.
+    assert shaped.scores.tolist() == [1.0, 0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int8])
+def test_negative_scores_are_seen_in_any_dtype_and_late(dtype: type) -> None:
+    t = toggle()
+    assert calls(t, [0]) == []
+    scores: npt.NDArray[Any] = np.array([1, 1, 1, -2], dtype)[::-1]
+    with pytest.warns(UserWarning, match=r"scores go down to -2\.0"):
+        t.shape(1, scores, [1] * 4, ["a"] * 4, groups=4)
+
+
+def test_nothing_where_no_score_goes_up() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        arguments = ([1] * 4, ["a"] * 4)
+        t = toggle(penalty="cap_at_zero")
+        t.shape(0, np.array([1.0, -1.0, -2.0, 1.0]), *arguments, groups=4)
+        t = toggle()
+        batches: list[npt.NDArray[Any]]
+        batches = [np.array([0.0, -0.0, 5e-324, 1]), np.array([True] * 4), np.ones(4, "u1")]
+        for scores in batches:
+            t.shape(0, scores, *arguments, groups=4)
+
+
+def failures(t: Toggle, sizes: Iterable[int], highest: float = 0.9) -> list[str]:
+    """What is said while batches without a correct response are applied."""
+    said = []
+    for step, size in enumerate(sizes):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            scores = np.linspace(0, highest, size)
+            t.apply(step, scores, [1] * size, ["a"] * size, groups=2)
+        said += [str(warning.message) for warning in caught]
+    return said
+
+
+def test_no_response_is_correct() -> None:
+    (message,) = failures(toggle(), [600, 300, 200, 5000])
+    for part in ("none of the first 1100 ", "score is 0.9", "max_score", "no key has a budget"):
+        assert part in message
+
+
+def test_a_few_failures_are_no_evidence() -> None:
+    assert failures(toggle(), [600, 398]) == []
+
+
+def test_one_correct_response_is_evidence_that_all_is_well() -> None:
+    t = toggle()
+    assert failures(t, [600]) == []
+    assert calls(t, [0]) == []
+    assert failures(t, [600, 600]) == []
+
+
+def test_one_that_has_budgets_has_seen_correct_responses() -> None:
+    """Read from a checkpoint, or observed before: also where no key of the batch is known."""
+    t = toggle()
+    t.observe(["b"], [1], [1.0], step=0)
+    assert failures(Toggle.from_bytes(t.to_bytes()), [2000]) == []
+    assert failures(t, [2000]) == []
+
+
+def test_correct_says_which_are() -> None:
+    t = toggle()
+    correct = np.zeros(2000, bool)
+    with pytest.warns(UserWarning, match=r"none of the first 2000 .* highest score is 1\.0"):
+        t.shape(0, np.ones(2000), [1] * 2000, ["a"] * 2000, groups=8, correct=correct)
 
 
 # As errors
@@ -206,6 +293,8 @@ def test_a_refused_call_says_nothing_and_tells_nothing() -> None:
                 t.shape(step, np.ones(4), [1] * 4, ["a"] * 4, groups=4)
         with pytest.raises(ValueError, match="^groups"):
             t.shape(1000, np.ones(4), [1] * 4, ["a"] * 4, groups=[1, 2])
+        with pytest.raises(ValueError, match="^groups"):
+            t.shape(1000, -np.ones(4), [1] * 4, ["a"] * 4, groups=[1, 2])
     assert len(calls(t, [1000, 1005], 4)) == 1
 
 

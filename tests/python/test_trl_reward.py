@@ -196,6 +196,7 @@ def test_groups_of_another_size_are_refused() -> None:
         call(reward, 0, [1] * 4, [1] * 4)
 
 
+@pytest.mark.filterwarnings("ignore:scores go down")
 def test_length_and_correct_are_called_as_rewards_are() -> None:
     def length(completion_ids: list[list[int]], tools: list[int], **_: Any) -> list[int]:
         return [len(ids) - own for ids, own in zip(completion_ids, tools, strict=True)]

@@ -41,6 +41,12 @@ def _about_rewards(layout: Layout, settings: Settings) -> Iterator[str]:
             f"{above} of {len(reward)} rewards exceed the maximum score {max_score:g} "
             f"(the highest is {highest:g})"
         )
+    negative = np.count_nonzero(reward < 0)
+    if negative and settings.penalty == "zero":
+        yield (
+            f"{negative} of {len(reward)} rewards are below 0, and with the penalty zero a "
+            "response over budget gets 0, also where that is more: cap_at_zero lets no reward go up"
+        )
     partial = np.count_nonzero((reward > 0) & (reward < max_score))
     if partial and settings.is_drop_in and layout.correct.any():
         yield (
