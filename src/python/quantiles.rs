@@ -129,11 +129,7 @@ macro_rules! quantile_class {
             }
 
             fn __eq__(&self, py: Python<'_>, other: &Self) -> bool {
-                if std::ptr::eq(self, other) {
-                    return true;
-                }
-                let theirs = other.lock(py).clone();
-                *self.lock(py) == theirs
+                state::equal(self, other, py)
             }
 
             fn __repr__(&self, py: Python<'_>) -> String {

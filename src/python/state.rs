@@ -24,6 +24,16 @@ pub(super) trait Stateful:
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Self::Core>;
 }
 
+/// `a == b`.
+pub(super) fn equal<C: Stateful<Core: PartialEq>>(a: &C, b: &C, py: Python<'_>) -> bool {
+    if std::ptr::eq(a, b) {
+        return true;
+    }
+    // Never two locks at once: two threads could wait for each other.
+    let theirs = b.lock(py).clone();
+    *a.lock(py) == theirs
+}
+
 /// A class that may have subclasses in Python.
 pub(super) trait Base: Stateful {
     /// Some object of `class`, this one or a subclass, made by `new`, this

@@ -83,12 +83,7 @@ macro_rules! state_methods {
             }
 
             fn __eq__(&self, py: Python<'_>, other: &Self) -> bool {
-                if std::ptr::eq(self, other) {
-                    return true;
-                }
-                // Never two locks at once: two threads could wait for each other.
-                let theirs = other.lock(py).clone();
-                *self.lock(py) == theirs
+                state::equal(self, other, py)
             }
         }
     };

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from toggle_rs import Toggle
-from toggle_rs.doubts import heard
 
 from ._responses import max_score_of
 
@@ -98,6 +97,7 @@ class ToggleReward:
                 "max_score: given beside correct, where it has no effect: pass one of the two"
             )
         self.toggle = Toggle(**settings)
+        self._new = self.toggle.to_bytes()
         self.run: _Run | None = None
         # The trainer's name for it, in the logs.
         self.__name__ = getattr(function, "__name__", type(function).__name__)
@@ -175,8 +175,7 @@ class ToggleReward:
         Raises:
             CheckpointError: It is damaged, or of another estimator.
         """
-        with heard():  # It was said when this was made.
-            toggle = Toggle(**self.toggle.settings)
+        toggle = Toggle.from_bytes(self._new)  # What a new one warns of was said before.
         if state_dict is not None:
             toggle.load_state_dict(state_dict)
         self.toggle, self._waiting = toggle, []
