@@ -6,8 +6,8 @@ mod common;
 
 use std::hint::black_box;
 
-use common::BATCH;
 use common::samples::{K, Samples};
+use common::{BATCH, LONGEST};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use toggle_rs::groups::Groups;
 use toggle_rs::quantile::{Estimator, ExactQuantile};
@@ -15,41 +15,91 @@ use toggle_rs::shaping::{check_scores, group_accuracy};
 use toggle_rs::toggle::{self, Settings, Toggle};
 use toggle_rs::tracker::{self, BudgetTracker};
 
-fn steps(c: &mut Criterion) {
-    let exact = || Estimator::Exact(ExactQuantile::new());
+fn exact() -> Estimator {
+    Estimator::Exact(ExactQuantile::new())
+}
+
+fn drop_in(c: &mut Criterion) {
     let mut group = c.benchmark_group("a penalty step of 4096");
     group.throughput(Throughput::Elements(BATCH as u64));
     for keys in [1, 8, 64, 10_000] {
-        let samples = Samples::new(keys);
-        let datasets = samples.names();
-        let batch = tracker::Batch {
-            datasets: &datasets[..],
-            lengths: &samples.lengths,
-            scores: &samples.scores[..],
-            max_score: 1.0,
-        };
+        let samples = Samples::batches(keys);
+        let names: Vec<_> = samples.iter().map(Samples::names).collect();
+        let mut batches = samples.iter().zip(&names).cycle();
         let mut tracker = BudgetTracker::new(1, 0.5, 80.0, 0, exact()).unwrap();
         let mut shaped = vec![0.0; BATCH];
         group.bench_function(BenchmarkId::new("BudgetTracker", keys), |b| {
             b.iter(|| {
-                let batch = black_box(&batch);
-                tracker.penalty_step(1, batch, K, &mut shaped).unwrap()
+                let (samples, names) = batches.next().unwrap();
+                let batch = tracker::Batch {
+                    datasets: &names[..],
+                    lengths: &samples.lengths,
+                    scores: &samples.scores[..],
+                    max_score: 1.0,
+                };
+                tracker.penalty_step(1, &batch, K, &mut shaped).unwrap()
             });
         });
+    }
+    group.finish();
+}
 
-        let batch = toggle::Batch {
-            datasets: &datasets[..],
-            lengths: &samples.lengths,
-            correct: &samples.correct,
-        };
+fn product(c: &mut Criterion) {
+    let mut group = c.benchmark_group("a penalty step of 4096");
+    group.throughput(Throughput::Elements(BATCH as u64));
+    for keys in [1, 8, 64, 10_000] {
+        let samples = Samples::batches(keys);
+        let names: Vec<_> = samples.iter().map(Samples::names).collect();
+        let mut batches = samples.iter().zip(&names).cycle();
         let mut toggle = Toggle::new(Settings::new(1, 0.5, 80.0, exact())).unwrap();
         let groups = Groups::consecutive(BATCH, K).unwrap();
         let mut step = 1;
         group.bench_function(BenchmarkId::new("Toggle", keys), |b| {
             b.iter(|| {
                 step += 2;
-                let scores = black_box(&samples.scores[..]);
-                toggle.apply(step, scores, &batch, &groups).unwrap()
+                let (samples, names) = batches.next().unwrap();
+                let batch = toggle::Batch {
+                    datasets: &names[..],
+                    lengths: &samples.lengths,
+                    correct: &samples.correct,
+                };
+                toggle
+                    .apply(step, &samples.scores[..], &batch, &groups)
+                    .unwrap()
+            });
+        });
+    }
+    group.finish();
+}
+
+/// The limit: what a step comes to where nothing is checked, keys are small
+/// numbers, every length has a cell, and nobody asks for a percentile.
+fn bare(c: &mut Criterion) {
+    const BUDGET: u64 = 4096;
+    let mut group = c.benchmark_group("a penalty step of 4096");
+    group.throughput(Throughput::Elements(BATCH as u64));
+    for keys in [1, 8, 64] {
+        let samples = Samples::batches(keys);
+        let mut batches = samples.iter().cycle();
+        let mut histograms = vec![vec![0_u32; LONGEST as usize + 1]; keys];
+        let mut shaped = vec![0.0; BATCH];
+        group.bench_function(BenchmarkId::new("bare loops", keys), |b| {
+            b.iter(|| {
+                let samples = batches.next().unwrap();
+                let columns = samples.scores.iter().zip(&samples.lengths);
+                for ((score, &length), &key) in columns.zip(&samples.key_of) {
+                    histograms[key][length as usize] += u32::from(*score >= 1.0);
+                }
+                let groups = samples.scores.chunks_exact(K);
+                let groups = groups.zip(samples.lengths.chunks_exact(K));
+                for ((scores, lengths), shaped) in groups.zip(shaped.chunks_exact_mut(K)) {
+                    let is_free = scores.iter().sum::<f64>() / (K as f64) < 0.5;
+                    let columns = scores.iter().zip(lengths);
+                    for (slot, (score, length)) in shaped.iter_mut().zip(columns) {
+                        let keep = is_free || *length <= BUDGET;
+                        *slot = score * f64::from(u8::from(keep));
+                    }
+                }
             });
         });
     }
@@ -78,5 +128,5 @@ fn kernels(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, steps, kernels);
+criterion_group!(benches, bare, drop_in, product, kernels);
 criterion_main!(benches);

@@ -11,7 +11,7 @@ pub const K: usize = 8;
 pub struct Samples {
     keys: Vec<String>,
     /// The key of each sample, the same for a whole prompt.
-    key_of: Vec<usize>,
+    pub key_of: Vec<usize>,
     pub lengths: Vec<u64>,
     pub correct: Vec<bool>,
     pub scores: Vec<f64>,
@@ -20,14 +20,27 @@ pub struct Samples {
 impl Samples {
     /// With keys drawn from so many.
     pub fn new(keys: usize) -> Self {
-        let mut rng = StdRng::seed_from_u64(2);
+        let [(_, lengths), ..] = streams();
+        Self::of(keys, &lengths[..BATCH], 2)
+    }
+
+    /// Several, so that no branch is learned by heart.
+    pub fn batches(keys: usize) -> Vec<Self> {
+        let [(_, lengths), ..] = streams();
+        let batches = lengths.chunks_exact(BATCH).zip(2..);
+        batches
+            .map(|(lengths, seed)| Self::of(keys, lengths, seed))
+            .collect()
+    }
+
+    fn of(keys: usize, lengths: &[u64], seed: u64) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed);
         let prompts: Vec<usize> = (0..BATCH / K).map(|_| rng.random_range(0..keys)).collect();
         let correct: Vec<bool> = (0..BATCH).map(|_| rng.random_bool(0.5)).collect();
-        let [(_, values), ..] = streams();
         Self {
             keys: (0..keys).map(|key| format!("dataset-{key}")).collect(),
             key_of: (0..BATCH).map(|sample| prompts[sample / K]).collect(),
-            lengths: values[..BATCH].to_vec(),
+            lengths: lengths.to_vec(),
             scores: correct.iter().map(|&is| f64::from(u8::from(is))).collect(),
             correct,
         }

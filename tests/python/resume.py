@@ -59,7 +59,7 @@ def batch(seed: int, step: int) -> tuple[list[Any], np.ndarray, np.ndarray, np.n
     keys = [KEYS[i] for i in rng.integers(0, known, 8) for _ in range(4)]
     lengths = np.minimum(rng.lognormal(5 + step / 100, 0.8, 32), 32_768).astype(np.int64)
     correct = (rng.random(32) < 0.5) & np.array([key != "" for key in keys])
-    scores = np.where(correct, 1.0, rng.normal(size=32) / 4).astype(np.float32)
+    scores = np.where(correct, 1.0, rng.random(32) / 4).astype(np.float32)
     return keys, lengths, scores, correct
 
 
