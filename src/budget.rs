@@ -298,10 +298,11 @@ impl Budgets {
         }
     }
 
-    /// Records correct lengths that count from the step after the clock's on.
-    pub fn record_pending(&mut self, id: u32, lengths: &[u64]) {
+    /// Records correct lengths of distinct keys, which count from the step after
+    /// the clock's on.
+    pub fn record_pending<'a>(&mut self, batch: impl Iterator<Item = (u32, &'a [u64])>) {
         self.known.next = None;
-        self.pending.push(id, lengths);
+        self.pending.push(batch);
     }
 
     /// Takes in what was observed at the clock's step.

@@ -53,9 +53,7 @@ impl Budgets {
             self.entries[id as usize].merge(entry)?;
             ids.push(id);
         }
-        for (id, lengths) in other.pending.iter() {
-            self.pending.push(ids[id as usize], lengths);
-        }
+        self.pending.take_in(&other.pending, &ids);
         self.known.forget(self.entries.len());
         Ok(())
     }

@@ -8,6 +8,8 @@ use crate::present::{Present, Selected};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pending {
     runs: Vec<Run>,
+    /// Whether a key may have several runs.
+    may_repeat: bool,
     lengths: Vec<u64>,
     present: Present,
     selected: Selected,
@@ -23,7 +25,20 @@ impl Pending {
         self.lengths.len()
     }
 
-    pub fn push(&mut self, id: u32, lengths: &[u64]) {
+    /// Adds the lengths of distinct keys.
+    pub fn push<'a>(&mut self, batch: impl Iterator<Item = (u32, &'a [u64])>) {
+        self.may_repeat |= !self.runs.is_empty();
+        batch.for_each(|(id, lengths)| self.push_run(id, lengths));
+    }
+
+    /// Adds what another one holds, whose ids these are here.
+    pub fn take_in(&mut self, other: &Self, ids: &[u32]) {
+        let runs = other.iter();
+        self.push(runs.map(|(id, lengths)| (ids[id as usize], lengths)));
+        self.may_repeat |= other.may_repeat;
+    }
+
+    fn push_run(&mut self, id: u32, lengths: &[u64]) {
         #[allow(
             clippy::cast_possible_truncation,
             reason = "a chunk of a batch has less than 2^32 samples"
@@ -62,16 +77,21 @@ impl Pending {
         });
         self.runs.clear();
         self.lengths.clear();
+        self.may_repeat = false;
         taken
     }
 
     /// Hands all lengths of each key to `take`.
     pub fn each_key(&mut self, mut take: impl FnMut(u32, &[u64])) {
+        if !self.may_repeat {
+            return self.iter().for_each(|(id, lengths)| take(id, lengths));
+        }
         let Self {
             runs,
             lengths,
             present,
             selected,
+            ..
         } = self;
         let mut placed = runs.clone();
         let known = runs.iter().map(|run| run.id as usize + 1).max();
