@@ -28,10 +28,10 @@ impl Position {
                 fraction: 0.0,
             };
         }
-        let lower = virtual_index.floor();
+        let lower = virtual_index as u64;
         Self {
-            lower: lower as u64,
-            fraction: virtual_index - lower,
+            lower,
+            fraction: virtual_index - lower as f64,
         }
     }
 }
@@ -40,9 +40,6 @@ impl Position {
 /// that both ends are exact. Written any other way it differs in the last bit.
 pub(crate) fn lerp(a: f64, b: f64, fraction: f64) -> f64 {
     let difference = b - a;
-    if fraction < 0.5 {
-        a + difference * fraction
-    } else {
-        b - difference * (1.0 - fraction)
-    }
+    let (from_a, from_b) = (a + difference * fraction, b - difference * (1.0 - fraction));
+    if fraction < 0.5 { from_a } else { from_b }
 }

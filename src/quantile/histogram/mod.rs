@@ -10,6 +10,7 @@ mod blocks;
 mod cells;
 mod counts;
 mod list;
+mod packed;
 mod weights;
 
 use std::fmt::Debug;
@@ -185,17 +186,27 @@ impl<W: Weight> Histogram<W> {
     #[inline]
     pub fn add_all(&mut self, values: &[u64], weight: W) {
         let mut values = values.iter();
+        while let Self::List(_) = self {
+            let Some(&value) = values.next() else {
+                return;
+            };
+            let mut times = 1;
+            if W::EXACT && values.as_slice().first() == Some(&value) {
+                let more = run_of(value, values.as_slice());
+                times += more as u64;
+                values = values.as_slice()[more..].iter();
+            }
+            self.add_slow(value, weight.times(times));
+        }
+        let Self::Blocks(blocks) = self else {
+            return;
+        };
         // What takes long is added once for as often as it comes: responses pile
         // up at the longest length, which lies far from the others.
         let mut slow = None;
         let mut times = 0;
         loop {
-            let mut next = match self {
-                Self::Blocks(blocks) => {
-                    blocks.add_while_fast(&mut values.by_ref().copied(), weight)
-                }
-                Self::List(_) => values.next().copied(),
-            };
+            let mut next = blocks.add_while_fast(&mut values.by_ref().copied(), weight);
             if let Some(value) = next
                 && W::EXACT
                 && next == slow
@@ -205,13 +216,13 @@ impl<W: Weight> Histogram<W> {
                 values = values.as_slice()[more..].iter();
                 next = values.next().copied();
             }
-            if let (Self::Blocks(blocks), Some(value)) = (&mut *self, next)
+            if let Some(value) = next
                 && blocks.add_fast(value, weight)
             {
                 continue;
             }
             if let Some(value) = slow {
-                self.add_slow(value, weight.times(times));
+                blocks.add(value, weight.times(times));
             }
             if next.is_none() {
                 return;

@@ -1,0 +1,157 @@
+//! Sorted pairs of a length and a count, each in one integer.
+
+use std::fmt::Debug;
+
+/// An integer that is `length << shift | count`, so ordered by length.
+pub(crate) trait Pair: Copy + Debug + Ord {
+    const BITS: u32;
+
+    /// `None` where they do not fit.
+    fn pack(length: u64, count: u64, shift: u32) -> Option<Self>;
+
+    fn unpack(self, shift: u32) -> (u64, u64);
+}
+
+macro_rules! pair {
+    ($($int:ty),*) => {$(
+        impl Pair for $int {
+            const BITS: u32 = <$int>::BITS;
+
+            #[inline]
+            fn pack(length: u64, count: u64, shift: u32) -> Option<Self> {
+                let length = Self::try_from(length).ok()?;
+                let count = Self::try_from(count).ok()?;
+                let fits = length.leading_zeros() >= shift && count >> shift == 0;
+                fits.then_some(length << shift | count)
+            }
+
+            #[inline]
+            #[allow(
+                clippy::cast_lossless,
+                clippy::cast_possible_truncation,
+                reason = "what was packed was a u64"
+            )]
+            fn unpack(self, shift: u32) -> (u64, u64) {
+                ((self >> shift) as u64, (self & ((1 << shift) - 1)) as u64)
+            }
+        }
+    )*};
+}
+
+pair!(u32, u64, u128);
+
+/// Pairs whose lengths ascend.
+#[derive(Debug, Clone)]
+pub(crate) struct Packed<T> {
+    pairs: Vec<T>,
+    shift: u32,
+}
+
+impl<T: Pair> Packed<T> {
+    pub fn new(shift: u32) -> Self {
+        Self {
+            pairs: Vec::new(),
+            shift,
+        }
+    }
+
+    /// The list of entries whose lengths take so many bits at most; the others
+    /// are for counts. `None` where one does not fit.
+    pub fn of(entries: &[(u64, u64)], length_bits: u32) -> Option<Self> {
+        let shift = T::BITS.checked_sub(length_bits)?;
+        let mut pairs = Vec::with_capacity(entries.len());
+        for &(length, count) in entries {
+            pairs.push(T::pack(length, count, shift)?);
+        }
+        Some(Self { pairs, shift })
+    }
+
+    pub fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    pub fn entry(&self, index: usize) -> (u64, u64) {
+        self.pairs[index].unpack(self.shift)
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> {
+        self.pairs.iter().map(|pair| pair.unpack(self.shift))
+    }
+
+    /// Index of the first entry whose length is `>= value`.
+    #[inline]
+    pub fn lower_bound(&self, value: u64) -> usize {
+        match T::pack(value, 0, self.shift) {
+            Some(least) => self.pairs.partition_point(|&pair| pair < least),
+            None => self.len(),
+        }
+    }
+
+    /// Adds to the count of a length; `false`, and nothing done, where the sum
+    /// does not fit.
+    #[inline]
+    pub fn add(&mut self, value: u64, count: u64) -> bool {
+        let Some(pair) = T::pack(value, count, self.shift) else {
+            return false;
+        };
+        let index = self.lower_bound(value);
+        if let Some(present) = self.pairs.get_mut(index)
+            && let (length, before) = present.unpack(self.shift)
+            && length == value
+        {
+            let sum = T::pack(value, before + count, self.shift);
+            return sum.map(|sum| *present = sum).is_some();
+        }
+        grow(&mut self.pairs);
+        self.pairs.insert(index, pair);
+        true
+    }
+
+    /// Takes `count`, at least 1, of `value` away; `false` when there are fewer.
+    pub fn remove(&mut self, value: u64, count: u64) -> bool {
+        let index = self.lower_bound(value);
+        let Some(present) = self.pairs.get_mut(index) else {
+            return false;
+        };
+        let (length, before) = present.unpack(self.shift);
+        if length != value || before < count {
+            return false;
+        }
+        match T::pack(value, before - count, self.shift) {
+            Some(rest) if before > count => *present = rest,
+            _ => drop(self.pairs.remove(index)),
+        }
+        true
+    }
+
+    pub fn split_off(&mut self, at: usize) -> Self {
+        Self {
+            pairs: split_off(&mut self.pairs, at),
+            shift: self.shift,
+        }
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        self.pairs.capacity() * size_of::<T>()
+    }
+}
+
+/// Room for one more entry, in small steps: many keys have a few entries each.
+///
+/// As much as malloc gives out anyway: 8 bytes less than a multiple of 16.
+pub(super) fn grow<T>(entries: &mut Vec<T>) {
+    let len = entries.len();
+    if len == entries.capacity() {
+        let least = (len + (len / 8).max(1)) * size_of::<T>();
+        let bytes = (least + 8).next_multiple_of(16) - 8;
+        entries.reserve_exact(bytes / size_of::<T>() - len);
+    }
+}
+
+/// Cuts `entries` in two of just the capacity that they need.
+pub(super) fn split_off<T: Clone>(entries: &mut Vec<T>, at: usize) -> Vec<T> {
+    let right = entries[at..].to_vec();
+    entries.truncate(at);
+    entries.shrink_to_fit();
+    right
+}
