@@ -1,7 +1,7 @@
 //! A sorted list of lengths and counts.
 
 use super::List;
-use super::packed::Packed;
+use super::packed::{AT_ONCE, Packed};
 
 /// Lengths with counts: 4 bytes an entry while the longest length and the
 /// largest count share 32 bits, 8 while they share 64, 16 beyond.
@@ -79,10 +79,18 @@ impl List<u64> for CountList {
         each!(self, packed => packed.lower_bound(value))
     }
 
-    #[inline]
     fn add(&mut self, value: u64, count: u64) {
-        if !each!(self, packed => packed.add(value, count)) {
+        if each!(self, packed => packed.add_some(&[value], count)) == 0 {
             self.add_wider(value, count);
+        }
+    }
+
+    fn add_all(&mut self, values: &[u64], count: u64) {
+        for values in values.chunks(AT_ONCE) {
+            let done = each!(self, packed => packed.add_some(values, count));
+            for &value in &values[done..] {
+                self.add(value, count);
+            }
         }
     }
 

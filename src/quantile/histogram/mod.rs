@@ -25,6 +25,9 @@ const BLOCK_BITS: u32 = 9;
 /// Entries of a list, at most: inserting one moves about a kilobyte.
 const LIST_MAX: usize = 128;
 
+/// Values that are added to a list at once.
+const LIST_STEP: usize = 8;
+
 /// What is added up for each length.
 pub(super) trait Weight: Copy + Debug + Default + PartialOrd {
     type List: List<Self>;
@@ -70,6 +73,13 @@ pub(super) trait List<W: Weight>: Clone + Debug + Default {
     fn lower_bound(&self, value: u64) -> usize;
 
     fn add(&mut self, value: u64, weight: W);
+
+    /// Adds `weight` to each of `values`.
+    fn add_all(&mut self, values: &[u64], weight: W) {
+        for &value in values {
+            self.add(value, weight);
+        }
+    }
 
     /// The list of these entries, which ascend.
     fn from_entries(entries: &[(u64, W)]) -> Self;
@@ -184,20 +194,19 @@ impl<W: Weight> Histogram<W> {
 
     /// Adds `weight` to each of `values`.
     #[inline]
-    pub fn add_all(&mut self, values: &[u64], weight: W) {
-        let mut values = values.iter();
-        while let Self::List(_) = self {
-            let Some(&value) = values.next() else {
-                return;
-            };
-            let mut times = 1;
-            if W::EXACT && values.as_slice().first() == Some(&value) {
-                let more = run_of(value, values.as_slice());
-                times += more as u64;
-                values = values.as_slice()[more..].iter();
+    pub fn add_all(&mut self, mut values: &[u64], weight: W) {
+        while let (Self::List(list), Some(&first)) = (&mut *self, values.first()) {
+            let mut end = if W::EXACT { run_of(first, values) } else { 1 };
+            if end > 1 {
+                list.add(first, weight.times(end as u64));
+            } else {
+                end = values.len().min(LIST_STEP);
+                list.add_all(&values[..end], weight);
             }
-            self.add_slow(value, weight.times(times));
+            values = &values[end..];
+            self.split_long_list();
         }
+        let mut values = values.iter();
         let Self::Blocks(blocks) = self else {
             return;
         };
@@ -236,11 +245,17 @@ impl<W: Weight> Histogram<W> {
         match self {
             Self::List(list) => {
                 list.add(value, weight);
-                if list.len() > LIST_MAX {
-                    *self = Self::Blocks(Box::new(Blocks::from_list(std::mem::take(list))));
-                }
+                self.split_long_list();
             }
             Self::Blocks(blocks) => blocks.add(value, weight),
+        }
+    }
+
+    fn split_long_list(&mut self) {
+        if let Self::List(list) = self
+            && list.len() > LIST_MAX
+        {
+            *self = Self::Blocks(Box::new(Blocks::from_list(std::mem::take(list))));
         }
     }
 

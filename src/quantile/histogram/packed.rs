@@ -40,6 +40,9 @@ macro_rules! pair {
 
 pair!(u32, u64, u128);
 
+/// Lengths that are added at once.
+pub(crate) const AT_ONCE: usize = 8;
+
 /// Pairs whose lengths ascend.
 #[derive(Debug, Clone)]
 pub(crate) struct Packed<T> {
@@ -87,24 +90,44 @@ impl<T: Pair> Packed<T> {
         }
     }
 
-    /// Adds to the count of a length; `false`, and nothing done, where the sum
-    /// does not fit.
+    /// Adds `count` to each of these lengths, [`AT_ONCE`] at most, up to the
+    /// first one whose sum does not fit; returns their number.
     #[inline]
-    pub fn add(&mut self, value: u64, count: u64) -> bool {
-        let Some(pair) = T::pack(value, count, self.shift) else {
-            return false;
-        };
-        let index = self.lower_bound(value);
+    pub fn add_some(&mut self, values: &[u64], count: u64) -> usize {
+        // All are looked up first: the processor does that at the same time.
+        let mut indices = [0; AT_ONCE];
+        for (index, &value) in indices.iter_mut().zip(values) {
+            *index = self.lower_bound(value);
+        }
+        for (done, &value) in values.iter().enumerate() {
+            match self.add_at(indices[done], value, count) {
+                None => return done,
+                Some(false) => {}
+                Some(true) => {
+                    for (index, &other) in indices.iter_mut().zip(values) {
+                        *index += usize::from(other > value);
+                    }
+                }
+            }
+        }
+        values.len()
+    }
+
+    /// Adds to the count of a length, whose lower bound is `index`: whether it
+    /// is new here, or `None`, and nothing done, where the sum does not fit.
+    #[inline]
+    fn add_at(&mut self, index: usize, value: u64, count: u64) -> Option<bool> {
+        let pair = T::pack(value, count, self.shift)?;
         if let Some(present) = self.pairs.get_mut(index)
             && let (length, before) = present.unpack(self.shift)
             && length == value
         {
-            let sum = T::pack(value, before + count, self.shift);
-            return sum.map(|sum| *present = sum).is_some();
+            *present = T::pack(value, before + count, self.shift)?;
+            return Some(false);
         }
         grow(&mut self.pairs);
         self.pairs.insert(index, pair);
-        true
+        Some(true)
     }
 
     /// Takes `count`, at least 1, of `value` away; `false` when there are fewer.
