@@ -1,7 +1,7 @@
 //! A sorted list of lengths and counts.
 
 use super::List;
-use super::packed::{AT_ONCE, Packed};
+use super::packed::{self, Packed};
 
 /// Lengths with counts: 4 bytes an entry while the longest length and the
 /// largest count share 32 bits, 8 while they share 64, 16 beyond.
@@ -67,6 +67,8 @@ impl CountList {
 }
 
 impl List<u64> for CountList {
+    const STEP: usize = packed::STEP;
+
     fn len(&self) -> usize {
         each!(self, packed => packed.len())
     }
@@ -85,12 +87,10 @@ impl List<u64> for CountList {
         }
     }
 
-    fn add_all(&mut self, values: &[u64], count: u64) {
-        for values in values.chunks(AT_ONCE) {
-            let done = each!(self, packed => packed.add_some(values, count));
-            for &value in &values[done..] {
-                self.add(value, count);
-            }
+    fn add_some(&mut self, values: &[u64], count: u64) {
+        let done = each!(self, packed => packed.add_some(values, count));
+        for &value in &values[done..] {
+            self.add(value, count);
         }
     }
 

@@ -25,9 +25,6 @@ const BLOCK_BITS: u32 = 9;
 /// Entries of a list, at most: inserting one moves about a kilobyte.
 const LIST_MAX: usize = 128;
 
-/// Values that are added to a list at once.
-const LIST_STEP: usize = 8;
-
 /// What is added up for each length.
 pub(super) trait Weight: Copy + Debug + Default + PartialOrd {
     type List: List<Self>;
@@ -65,6 +62,9 @@ fn most<T: Default + PartialOrd>(weights: impl Iterator<Item = T>) -> T {
 
 /// A sorted list of lengths, each with a weight that is not zero.
 pub(super) trait List<W: Weight>: Clone + Debug + Default {
+    /// How many values are best added at once.
+    const STEP: usize = 1;
+
     fn len(&self) -> usize;
 
     fn entry(&self, index: usize) -> (u64, W);
@@ -74,8 +74,8 @@ pub(super) trait List<W: Weight>: Clone + Debug + Default {
 
     fn add(&mut self, value: u64, weight: W);
 
-    /// Adds `weight` to each of `values`.
-    fn add_all(&mut self, values: &[u64], weight: W) {
+    /// Adds `weight` to each of these values, [`Self::STEP`] at most.
+    fn add_some(&mut self, values: &[u64], weight: W) {
         for &value in values {
             self.add(value, weight);
         }
@@ -196,15 +196,15 @@ impl<W: Weight> Histogram<W> {
     #[inline]
     pub fn add_all(&mut self, mut values: &[u64], weight: W) {
         while let (Self::List(list), Some(&first)) = (&mut *self, values.first()) {
-            let mut end = if W::EXACT { run_of(first, values) } else { 1 };
-            if end > 1 {
-                list.add(first, weight.times(end as u64));
+            let mut step = if W::EXACT { run_of(first, values) } else { 1 };
+            if step > 1 {
+                list.add(first, weight.times(step as u64));
             } else {
-                end = values.len().min(LIST_STEP);
-                list.add_all(&values[..end], weight);
+                step = values.len().min(W::List::STEP);
+                list.add_some(&values[..step], weight);
             }
-            values = &values[end..];
-            self.split_long_list();
+            values = &values[step..];
+            self.end_long_list();
         }
         let mut values = values.iter();
         let Self::Blocks(blocks) = self else {
@@ -245,13 +245,13 @@ impl<W: Weight> Histogram<W> {
         match self {
             Self::List(list) => {
                 list.add(value, weight);
-                self.split_long_list();
+                self.end_long_list();
             }
             Self::Blocks(blocks) => blocks.add(value, weight),
         }
     }
 
-    fn split_long_list(&mut self) {
+    fn end_long_list(&mut self) {
         if let Self::List(list) = self
             && list.len() > LIST_MAX
         {

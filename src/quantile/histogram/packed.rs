@@ -40,8 +40,8 @@ macro_rules! pair {
 
 pair!(u32, u64, u128);
 
-/// Lengths that are added at once.
-pub(crate) const AT_ONCE: usize = 8;
+/// How many lengths are added at once.
+pub(super) const STEP: usize = 8;
 
 /// Pairs whose lengths ascend.
 #[derive(Debug, Clone)]
@@ -90,12 +90,12 @@ impl<T: Pair> Packed<T> {
         }
     }
 
-    /// Adds `count` to each of these lengths, [`AT_ONCE`] at most, up to the
+    /// Adds `count` to each of these lengths, [`STEP`] at most, up to the
     /// first one whose sum does not fit; returns their number.
     #[inline]
     pub fn add_some(&mut self, values: &[u64], count: u64) -> usize {
         // All are looked up first: the processor does that at the same time.
-        let mut indices = [0; AT_ONCE];
+        let mut indices = [0; STEP];
         for (index, &value) in indices.iter_mut().zip(values) {
             *index = self.lower_bound(value);
         }
@@ -161,12 +161,13 @@ impl<T: Pair> Packed<T> {
 
 /// Room for one more entry, in small steps: many keys have a few entries each.
 ///
-/// As much as malloc gives out anyway: 8 bytes less than a multiple of 16.
+/// As much as malloc gives out anyway: 8 bytes less than a multiple of 16, at
+/// least 24.
 pub(super) fn grow<T>(entries: &mut Vec<T>) {
     let len = entries.len();
     if len == entries.capacity() {
-        let least = (len + (len / 8).max(1)) * size_of::<T>();
-        let bytes = (least + 8).next_multiple_of(16) - 8;
+        let least = (len + (len / 8).max(2)) * size_of::<T>();
+        let bytes = (least.max(24) + 8).next_multiple_of(16) - 8;
         entries.reserve_exact(bytes / size_of::<T>() - len);
     }
 }
