@@ -195,16 +195,8 @@ impl<W: Weight> Histogram<W> {
     /// Adds `weight` to each of `values`.
     #[inline]
     pub fn add_all(&mut self, mut values: &[u64], weight: W) {
-        while let (Self::List(list), Some(&first)) = (&mut *self, values.first()) {
-            let mut step = if W::EXACT { run_of(first, values) } else { 1 };
-            if step > 1 {
-                list.add(first, weight.times(step as u64));
-            } else {
-                step = values.len().min(W::List::STEP);
-                list.add_some(&values[..step], weight);
-            }
-            values = &values[step..];
-            self.end_long_list();
+        if let Self::List(_) = self {
+            values = self.add_to_list(values, weight);
         }
         let mut values = values.iter();
         let Self::Blocks(blocks) = self else {
@@ -238,6 +230,23 @@ impl<W: Weight> Histogram<W> {
             }
             (slow, times) = (next, 1);
         }
+    }
+
+    /// Adds values as long as there is a list; returns the others.
+    #[inline(never)]
+    fn add_to_list<'a>(&mut self, mut values: &'a [u64], weight: W) -> &'a [u64] {
+        while let (Self::List(list), Some(&first)) = (&mut *self, values.first()) {
+            let mut step = if W::EXACT { run_of(first, values) } else { 1 };
+            if step > 1 {
+                list.add(first, weight.times(step as u64));
+            } else {
+                step = values.len().min(W::List::STEP);
+                list.add_some(&values[..step], weight);
+            }
+            values = &values[step..];
+            self.end_long_list();
+        }
+        values
     }
 
     #[inline(never)]
