@@ -40,6 +40,9 @@ impl Position {
 /// that both ends are exact. Written any other way it differs in the last bit.
 pub(crate) fn lerp(a: f64, b: f64, fraction: f64) -> f64 {
     let difference = b - a;
-    let (from_a, from_b) = (a + difference * fraction, b - difference * (1.0 - fraction));
-    if fraction < 0.5 { from_a } else { from_b }
+    if fraction < 0.5 {
+        a + difference * fraction
+    } else {
+        b - difference * (1.0 - fraction)
+    }
 }
