@@ -312,7 +312,8 @@ impl Budgets {
         self.check_room(ids, self.pending.len())?;
         self.known.next = None;
         let mut pending = std::mem::take(&mut self.pending);
-        pending.drain(|id, lengths| {
+        pending.group();
+        for (id, lengths) in pending.iter() {
             let entry = &mut self.entries[id as usize];
             entry.update(lengths, step)?;
             if self.rule.fixes_at(step) {
@@ -320,8 +321,8 @@ impl Budgets {
             }
             // While its lengths are at hand.
             self.note_budget(id);
-            Ok(())
-        })?;
+        }
+        pending.clear();
         self.pending = pending;
         Ok(())
     }

@@ -60,7 +60,11 @@ impl Budgets {
 
     /// Counts what was observed at `clock`, without fixing anything.
     fn count_pending(&mut self, mut pending: Pending, clock: Option<u64>) -> Result<()> {
-        pending.drain(|id, lengths| self.entries[id as usize].update(lengths, clock.unwrap_or(0)))
+        pending.group();
+        let mut runs = pending.iter();
+        runs.try_for_each(|(id, lengths)| {
+            self.entries[id as usize].update(lengths, clock.unwrap_or(0))
+        })
     }
 }
 

@@ -22,7 +22,7 @@ use cells::Cells;
 const BLOCK: usize = 1 << BLOCK_BITS;
 const BLOCK_BITS: u32 = 9;
 
-/// Entries of a list, at most: inserting one moves about a kilobyte.
+/// Entries of a list, at most: inserting one moves half a kilobyte to two.
 const LIST_MAX: usize = 128;
 
 /// What is added up for each length.
