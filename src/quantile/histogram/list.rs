@@ -1,7 +1,7 @@
 //! A sorted list of lengths and counts.
 
 use super::List;
-use super::packed::{self, Packed};
+use super::packed::{self, Packed, bits};
 
 /// Lengths with counts: 4 bytes an entry while the longest length and the
 /// largest count share 32 bits, 8 while they share 64, 16 beyond.
@@ -99,13 +99,15 @@ impl List<u64> for CountList {
             return Self::default();
         };
         // 1 for a length of 0, so that a shift never takes all of an integer.
-        let bits = u64::BITS - (longest | 1).leading_zeros();
-        Packed::of(entries, bits)
-            .map(Self::Narrow)
-            .or_else(|| Packed::of(entries, bits).map(Self::Broad))
-            .or_else(|| Packed::of(entries, bits).map(Self::Wide))
-            // Never: 128 bits have room for any two.
-            .unwrap_or_default()
+        let length = bits(longest).max(1);
+        let count = bits(entries.iter().fold(0, |all, entry| all | entry.1));
+        if length + count <= u32::BITS {
+            Self::Narrow(Packed::of(entries, length))
+        } else if length + count <= u64::BITS {
+            Self::Broad(Packed::of(entries, length))
+        } else {
+            Self::Wide(Packed::of(entries, length))
+        }
     }
 
     fn split_off(&mut self, at: usize) -> Self {

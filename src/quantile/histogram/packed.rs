@@ -6,31 +6,40 @@ use std::fmt::Debug;
 pub(crate) trait Pair: Copy + Debug + Ord {
     const BITS: u32;
 
-    /// `None` where they do not fit.
-    fn pack(length: u64, count: u64, shift: u32) -> Option<Self>;
+    /// Of numbers that fit.
+    fn of(length: u64, count: u64, shift: u32) -> Self;
 
     fn unpack(self, shift: u32) -> (u64, u64);
+
+    /// `None` where they do not fit.
+    #[inline]
+    fn pack(length: u64, count: u64, shift: u32) -> Option<Self> {
+        let fits = bits(length) + shift <= Self::BITS && bits(count) <= shift;
+        fits.then(|| Self::of(length, count, shift))
+    }
+}
+
+/// Bits of a number.
+pub(super) fn bits(number: u64) -> u32 {
+    u64::BITS - number.leading_zeros()
 }
 
 macro_rules! pair {
     ($($int:ty),*) => {$(
+        #[allow(
+            clippy::cast_lossless,
+            clippy::cast_possible_truncation,
+            reason = "each fits, going in and coming out"
+        )]
         impl Pair for $int {
             const BITS: u32 = <$int>::BITS;
 
             #[inline]
-            fn pack(length: u64, count: u64, shift: u32) -> Option<Self> {
-                let length = Self::try_from(length).ok()?;
-                let count = Self::try_from(count).ok()?;
-                let fits = length.leading_zeros() >= shift && count >> shift == 0;
-                fits.then_some(length << shift | count)
+            fn of(length: u64, count: u64, shift: u32) -> Self {
+                (length as Self) << shift | count as Self
             }
 
             #[inline]
-            #[allow(
-                clippy::cast_lossless,
-                clippy::cast_possible_truncation,
-                reason = "what was packed was a u64"
-            )]
             fn unpack(self, shift: u32) -> (u64, u64) {
                 ((self >> shift) as u64, (self & ((1 << shift) - 1)) as u64)
             }
@@ -58,15 +67,15 @@ impl<T: Pair> Packed<T> {
         }
     }
 
-    /// The list of entries whose lengths take so many bits at most; the others
-    /// are for counts. `None` where one does not fit.
-    pub fn of(entries: &[(u64, u64)], length_bits: u32) -> Option<Self> {
-        let shift = T::BITS.checked_sub(length_bits)?;
-        let mut pairs = Vec::with_capacity(entries.len());
-        for &(length, count) in entries {
-            pairs.push(T::pack(length, count, shift)?);
+    /// The list of entries that fit, whose lengths take so many bits at most;
+    /// the others are for counts.
+    pub fn of(entries: &[(u64, u64)], length_bits: u32) -> Self {
+        let shift = T::BITS - length_bits;
+        let pairs = entries.iter().map(|entry| T::of(entry.0, entry.1, shift));
+        Self {
+            pairs: pairs.collect(),
+            shift,
         }
-        Some(Self { pairs, shift })
     }
 
     pub fn len(&self) -> usize {
