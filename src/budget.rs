@@ -298,10 +298,11 @@ impl Budgets {
         }
     }
 
-    /// Records correct lengths that count from the step after the clock's on.
-    pub fn record_pending(&mut self, id: u32, lengths: &[u64]) {
+    /// Records correct lengths of distinct keys, which count from the step after
+    /// the clock's on.
+    pub fn record_pending<'a>(&mut self, batch: impl Iterator<Item = (u32, &'a [u64])>) {
         self.known.next = None;
-        self.pending.push(id, lengths);
+        self.pending.push(batch);
     }
 
     /// Takes in what was observed at the clock's step.
@@ -311,7 +312,8 @@ impl Budgets {
         self.check_room(ids, self.pending.len())?;
         self.known.next = None;
         let mut pending = std::mem::take(&mut self.pending);
-        pending.drain(|id, lengths| {
+        pending.group();
+        for (id, lengths) in pending.iter() {
             let entry = &mut self.entries[id as usize];
             entry.update(lengths, step)?;
             if self.rule.fixes_at(step) {
@@ -319,8 +321,8 @@ impl Budgets {
             }
             // While its lengths are at hand.
             self.note_budget(id);
-            Ok(())
-        })?;
+        }
+        pending.clear();
         self.pending = pending;
         Ok(())
     }

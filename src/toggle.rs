@@ -263,9 +263,7 @@ impl Toggle {
             budgets, scratch, ..
         } = self;
         if is_pending {
-            for (id, lengths) in scratch.select(batch.lengths, batch.correct) {
-                budgets.record_pending(id, lengths);
-            }
+            budgets.record_pending(scratch.select(batch.lengths, batch.correct));
             return Ok(());
         }
         budgets.check_room(scratch.ids(), batch.correct.len())?;

@@ -1,5 +1,7 @@
 //! The budgets that follow from what was observed, worked out once.
 
+use std::ops::Range;
+
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
@@ -12,8 +14,17 @@ pub(super) struct Known {
     /// By id: the budget that the clock's own step uses, infinite for none; NaN
     /// where it has to be worked out.
     pub now: Vec<f64>,
-    /// Budgets with `pending` counted, for the ids in it.
-    pub next: Option<HashMap<u32, Option<f64>, FixedState>>,
+    /// By the ids in `pending`: what is known with that counted.
+    pub next: Option<HashMap<u32, Next, FixedState>>,
+}
+
+/// A budget that counts what is pending for its key.
+#[derive(Debug, Clone)]
+pub(super) struct Next {
+    /// Where that is.
+    lengths: Range<usize>,
+    /// As in `now`.
+    budget: f64,
 }
 
 impl Known {
@@ -57,33 +68,30 @@ impl Budgets {
 
     /// The budget that steps after the clock's use.
     pub fn next_budget(&mut self, id: u32) -> Option<f64> {
-        self.prepare_next();
-        let next = self.known.next.as_ref().and_then(|next| next.get(&id));
-        next.copied().unwrap_or_else(|| self.known_budget(id))
-    }
-
-    fn prepare_next(&mut self) {
-        if self.known.next.is_some() {
-            return;
-        }
-        let step = self.clock.unwrap_or(0);
-        let mut next = HashMap::default();
-        let Self {
-            pending,
-            entries,
-            rule,
-            ..
-        } = self;
-        pending.each_key(|id, lengths| {
-            let budget = match &entries[id as usize] {
+        let pending = &mut self.pending;
+        let next = self.known.next.get_or_insert_with(|| {
+            pending.group();
+            let ranges = pending.ranges();
+            let budget = f64::NAN;
+            ranges
+                .map(|(id, lengths)| (id, Next { lengths, budget }))
+                .collect()
+        });
+        let Some(next) = next.get_mut(&id) else {
+            return self.known_budget(id);
+        };
+        if next.budget.is_nan() {
+            let budget = match &self.entries[id as usize] {
                 Entry::Live(estimator) => {
-                    estimator.with(lengths, step, |estimator| rule.budget(estimator))
+                    let lengths = self.pending.lengths(next.lengths.clone());
+                    let step = self.clock.unwrap_or(0);
+                    estimator.with(lengths, step, |estimator| self.rule.budget(estimator))
                 }
                 Entry::Fixed(fixed) => Some(fixed.budget),
             };
-            next.insert(id, budget);
-        });
-        self.known.next = Some(next);
+            next.budget = budget.unwrap_or(f64::INFINITY);
+        }
+        next.budget.is_finite().then_some(next.budget)
     }
 
     /// Keys, numbers of correct responses, and the budgets that steps after

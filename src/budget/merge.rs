@@ -53,16 +53,18 @@ impl Budgets {
             self.entries[id as usize].merge(entry)?;
             ids.push(id);
         }
-        for (id, lengths) in other.pending.iter() {
-            self.pending.push(ids[id as usize], lengths);
-        }
+        self.pending.take_in(&other.pending, &ids);
         self.known.forget(self.entries.len());
         Ok(())
     }
 
     /// Counts what was observed at `clock`, without fixing anything.
     fn count_pending(&mut self, mut pending: Pending, clock: Option<u64>) -> Result<()> {
-        pending.drain(|id, lengths| self.entries[id as usize].update(lengths, clock.unwrap_or(0)))
+        pending.group();
+        let mut runs = pending.iter();
+        runs.try_for_each(|(id, lengths)| {
+            self.entries[id as usize].update(lengths, clock.unwrap_or(0))
+        })
     }
 }
 

@@ -52,7 +52,7 @@ impl Budgets {
             let (entry, pending) = Entry::read(&self.rule.pattern, self.clock, bytes)?;
             self.entries[id as usize] = entry;
             if !pending.is_empty() {
-                self.pending.push(id, &pending);
+                self.pending.push(std::iter::once((id, &pending[..])));
             }
         }
         self.known.forget(self.entries.len());

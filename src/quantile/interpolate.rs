@@ -28,10 +28,10 @@ impl Position {
                 fraction: 0.0,
             };
         }
-        let lower = virtual_index.floor();
+        let lower = virtual_index as u64;
         Self {
-            lower: lower as u64,
-            fraction: virtual_index - lower,
+            lower,
+            fraction: virtual_index - lower as f64,
         }
     }
 }

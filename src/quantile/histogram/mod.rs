@@ -10,6 +10,7 @@ mod blocks;
 mod cells;
 mod counts;
 mod list;
+mod packed;
 mod weights;
 
 use std::fmt::Debug;
@@ -21,7 +22,7 @@ use cells::Cells;
 const BLOCK: usize = 1 << BLOCK_BITS;
 const BLOCK_BITS: u32 = 9;
 
-/// Entries of a list, at most: inserting one moves about a kilobyte.
+/// Entries of a list, at most: inserting one moves half a kilobyte to two.
 const LIST_MAX: usize = 128;
 
 /// What is added up for each length.
@@ -61,6 +62,9 @@ fn most<T: Default + PartialOrd>(weights: impl Iterator<Item = T>) -> T {
 
 /// A sorted list of lengths, each with a weight that is not zero.
 pub(super) trait List<W: Weight>: Clone + Debug + Default {
+    /// How many values are best added at once.
+    const STEP: usize = 1;
+
     fn len(&self) -> usize;
 
     fn entry(&self, index: usize) -> (u64, W);
@@ -69,6 +73,13 @@ pub(super) trait List<W: Weight>: Clone + Debug + Default {
     fn lower_bound(&self, value: u64) -> usize;
 
     fn add(&mut self, value: u64, weight: W);
+
+    /// Adds `weight` to each of these values, [`Self::STEP`] at most.
+    fn add_some(&mut self, values: &[u64], weight: W) {
+        for &value in values {
+            self.add(value, weight);
+        }
+    }
 
     /// The list of these entries, which ascend.
     fn from_entries(entries: &[(u64, W)]) -> Self;
@@ -183,19 +194,20 @@ impl<W: Weight> Histogram<W> {
 
     /// Adds `weight` to each of `values`.
     #[inline]
-    pub fn add_all(&mut self, values: &[u64], weight: W) {
+    pub fn add_all(&mut self, mut values: &[u64], weight: W) {
+        if let Self::List(_) = self {
+            values = self.add_to_list(values, weight);
+        }
         let mut values = values.iter();
+        let Self::Blocks(blocks) = self else {
+            return;
+        };
         // What takes long is added once for as often as it comes: responses pile
         // up at the longest length, which lies far from the others.
         let mut slow = None;
         let mut times = 0;
         loop {
-            let mut next = match self {
-                Self::Blocks(blocks) => {
-                    blocks.add_while_fast(&mut values.by_ref().copied(), weight)
-                }
-                Self::List(_) => values.next().copied(),
-            };
+            let mut next = blocks.add_while_fast(&mut values.by_ref().copied(), weight);
             if let Some(value) = next
                 && W::EXACT
                 && next == slow
@@ -205,13 +217,13 @@ impl<W: Weight> Histogram<W> {
                 values = values.as_slice()[more..].iter();
                 next = values.next().copied();
             }
-            if let (Self::Blocks(blocks), Some(value)) = (&mut *self, next)
+            if let Some(value) = next
                 && blocks.add_fast(value, weight)
             {
                 continue;
             }
             if let Some(value) = slow {
-                self.add_slow(value, weight.times(times));
+                blocks.add(value, weight.times(times));
             }
             if next.is_none() {
                 return;
@@ -220,16 +232,39 @@ impl<W: Weight> Histogram<W> {
         }
     }
 
+    /// Adds values as long as there is a list; returns the others.
+    #[inline(never)]
+    fn add_to_list<'a>(&mut self, mut values: &'a [u64], weight: W) -> &'a [u64] {
+        while let (Self::List(list), Some(&first)) = (&mut *self, values.first()) {
+            let mut step = if W::EXACT { run_of(first, values) } else { 1 };
+            if step > 1 {
+                list.add(first, weight.times(step as u64));
+            } else {
+                step = values.len().min(W::List::STEP);
+                list.add_some(&values[..step], weight);
+            }
+            values = &values[step..];
+            self.end_long_list();
+        }
+        values
+    }
+
     #[inline(never)]
     fn add_slow(&mut self, value: u64, weight: W) {
         match self {
             Self::List(list) => {
                 list.add(value, weight);
-                if list.len() > LIST_MAX {
-                    *self = Self::Blocks(Box::new(Blocks::from_list(std::mem::take(list))));
-                }
+                self.end_long_list();
             }
             Self::Blocks(blocks) => blocks.add(value, weight),
+        }
+    }
+
+    fn end_long_list(&mut self) {
+        if let Self::List(list) = self
+            && list.len() > LIST_MAX
+        {
+            *self = Self::Blocks(Box::new(Blocks::from_list(std::mem::take(list))));
         }
     }
 

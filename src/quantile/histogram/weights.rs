@@ -1,7 +1,7 @@
 //! Weights that decay: [`Histogram`] of `f64`.
 
 use super::cells::Cell;
-use super::list::{grow, split_off};
+use super::packed::{grow, split_off};
 use super::{Histogram, List, Weight};
 
 impl Weight for f64 {
