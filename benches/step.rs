@@ -74,6 +74,11 @@ fn product(c: &mut Criterion) {
 
 /// The limit: what a step comes to where nothing is checked, keys are small
 /// numbers, every length has a cell, and nobody asks for a percentile.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "small numbers"
+)]
 fn bare(c: &mut Criterion) {
     const BUDGET: u64 = 4096;
     let mut group = c.benchmark_group("a penalty step of 4096");
