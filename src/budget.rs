@@ -169,27 +169,23 @@ impl Budgets {
         self.entries.len()
     }
 
+    #[inline]
     pub fn id(&self, key: KeyRef<'_>) -> u32 {
         self.keys.get(key)
     }
 
-    /// The ids of keys that come one after the other; new ones get one only
-    /// where `intern` says so.
+    /// The ids of keys; new ones get one only where `intern` says so.
     pub fn ids_of(&mut self, intern: bool) -> impl FnMut(KeyRef<'_>) -> u32 {
-        let mut last = KeyTable::UNKNOWN;
         move |key| {
-            // The samples of a prompt stand together: no need to hash each.
-            if !self.keys.is(last, key) {
-                last = if intern {
-                    self.intern(key)
-                } else {
-                    self.id(key)
-                };
+            if intern {
+                self.intern(key)
+            } else {
+                self.id(key)
             }
-            last
         }
     }
 
+    #[inline]
     fn intern(&mut self, key: KeyRef<'_>) -> u32 {
         let id = self.keys.intern(key);
         if id as usize == self.entries.len() {

@@ -53,43 +53,33 @@ impl Groups {
     /// Samples with equal ids form a group. One pass, and a hash only where the
     /// id is not that of the sample before.
     pub fn by_id<T: Hash + Eq>(ids: &[T]) -> Self {
-        let hasher = FixedState::default();
-        let mut first_samples: Vec<u32> = Vec::new();
-        let mut numbers: HashTable<u32> = HashTable::with_capacity(ids.len().min(1024));
-        let mut of_samples: Vec<u32> = Vec::with_capacity(ids.len());
-        for (sample, id) in ids.iter().enumerate() {
-            if sample > 0 && ids[sample - 1] == *id {
-                of_samples.push(of_samples[sample - 1]);
-                continue;
+        Self::of_ids(ids.iter())
+    }
+
+    /// [`Self::by_id`] of ids that lie elsewhere.
+    pub(crate) fn of_ids<T: Hash + Eq + Copy>(ids: impl ExactSizeIterator<Item = T>) -> Self {
+        let mut numbers = Numbers::of_samples(ids.len());
+        let mut last = None;
+        let of_samples = ids.map(|id| match last {
+            Some((same, group)) if same == id => group,
+            _ => {
+                let group = numbers.number(id);
+                last = Some((id, group));
+                group
             }
-            let of = |group: u32| &ids[first_samples[group as usize] as usize];
-            let entry = numbers.entry(
-                hasher.hash_one(id),
-                |&group| of(group) == id,
-                |&group| hasher.hash_one(of(group)),
-            );
-            #[allow(
-                clippy::cast_possible_truncation,
-                reason = "a batch has less than 2^32 samples"
-            )]
-            let group = *entry.or_insert(first_samples.len() as u32).get();
-            if group as usize == first_samples.len() {
-                #[allow(clippy::cast_possible_truncation, reason = "as above")]
-                first_samples.push(sample as u32);
-            }
-            of_samples.push(group);
-        }
+        });
         Self {
-            of_samples,
-            len: first_samples.len(),
+            of_samples: of_samples.collect(),
+            len: numbers.len(),
         }
     }
 
     /// As [`Self::by_id`]; without a hash where the ids are near each other.
     #[must_use]
     pub fn by_number(ids: &[u64]) -> Self {
-        let least = ids.iter().copied().min().unwrap_or(0);
-        let most = ids.iter().copied().max().unwrap_or(0);
+        let first = ids.first().copied().unwrap_or(0);
+        let range = |(least, most): (u64, u64), &id: &u64| (least.min(id), most.max(id));
+        let (least, most) = ids.iter().fold((first, first), range);
         let span = usize::try_from(most - least).unwrap_or(usize::MAX);
         if span / 4 > ids.len() {
             return Self::by_id(ids);
@@ -97,8 +87,9 @@ impl Groups {
         let mut numbers = vec![u32::MAX; span + 1];
         let mut len = 0;
         let of_samples = ids.iter().map(|&id| {
+            // No id is below `least`; to check each would take as long as the rest.
             #[allow(clippy::cast_possible_truncation, reason = "at most `span`, a usize")]
-            let number = &mut numbers[(id - least) as usize];
+            let number = &mut numbers[id.wrapping_sub(least) as usize];
             if *number == u32::MAX {
                 *number = len;
                 len += 1;
@@ -112,21 +103,21 @@ impl Groups {
         }
     }
 
-    /// The groups of a batch whose samples come in runs, each run having the
-    /// group of the sample of `self` that its id says.
+    /// The groups of a batch whose samples come in runs, numbered in order of
+    /// first appearance.
     #[cfg(feature = "python")]
-    pub(crate) fn spread(&self, runs: &[Run]) -> Self {
+    pub(crate) fn of_runs(runs: &[Run]) -> Self {
         let samples = runs.iter().map(|run| run.len as usize).sum();
         let mut of_samples = Vec::with_capacity(samples);
         for run in runs {
-            let group = self.of_samples[run.id as usize];
             for _ in 0..run.len {
-                of_samples.push(group);
+                of_samples.push(run.id);
             }
         }
+        let last = runs.iter().map(|run| run.id as usize).max();
         Self {
             of_samples,
-            len: self.len,
+            len: last.map_or(0, |last| last + 1),
         }
     }
 
@@ -156,5 +147,43 @@ impl Groups {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+}
+
+/// Numbers ids 0, 1, 2 ... in the order in which they come.
+pub(crate) struct Numbers<T> {
+    ids: Vec<T>,
+    numbers: HashTable<u32>,
+}
+
+impl<T: Hash + Eq> Numbers<T> {
+    /// For the ids of so many samples.
+    pub fn of_samples(samples: usize) -> Self {
+        Self {
+            ids: Vec::new(),
+            numbers: HashTable::with_capacity(samples.min(1024)),
+        }
+    }
+
+    /// The number of an id, a new one where it is new.
+    pub fn number(&mut self, id: T) -> u32 {
+        let hash_of = |id: &T| FixedState::default().hash_one(id);
+        let Self { ids, numbers } = self;
+        let hash = hash_of(&id);
+        if let Some(&number) = numbers.find(hash, |&number| ids[number as usize] == id) {
+            return number;
+        }
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "a batch has less than 2^32 samples"
+        )]
+        let number = ids.len() as u32;
+        ids.push(id);
+        numbers.insert_unique(hash, number, |&number| hash_of(&ids[number as usize]));
+        number
+    }
+
+    pub fn len(&self) -> usize {
+        self.ids.len()
     }
 }

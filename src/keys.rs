@@ -1,11 +1,12 @@
 //! Dataset keys: the name, or the names, of the sources that a sample came from.
 
+mod table;
+
+use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
-use foldhash::fast::FixedState;
-use hashbrown::HashTable;
+pub(crate) use self::table::KeyTable;
 
 /// A dataset key as it comes in: borrowed, nothing allocated.
 ///
@@ -18,22 +19,6 @@ pub enum KeyRef<'a> {
     Many(&'a [&'a str]),
 }
 
-impl KeyRef<'_> {
-    fn hash(self) -> u64 {
-        let mut hasher = FixedState::default().build_hasher();
-        let mut write = |name: &str| {
-            hasher.write(name.as_bytes());
-            // Keeps ("ab", "c") apart from ("a", "bc").
-            hasher.write_usize(name.len());
-        };
-        match self {
-            Self::One(name) => write(name),
-            Self::Many(names) => names.iter().for_each(|name| write(name)),
-        }
-        hasher.finish()
-    }
-}
-
 /// A dataset key as it is kept: its names, in order.
 ///
 /// ```
@@ -43,70 +28,124 @@ impl KeyRef<'_> {
 /// assert_eq!(key.to_string(), "math|code");
 /// assert_eq!(key.names().count(), 2);
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct DatasetKey(Names);
 
-// One name is by far the usual case: it takes one allocation instead of two.
-// `Many` never holds exactly one name, so the derived comparisons are right.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+// One name is by far the usual case, and most are short: what is compared with
+// the key of a sample lies in one place then. `Many` never holds exactly one
+// name, nor `Long` a short one, so the derived comparison is right.
+#[derive(Clone, PartialEq, Eq)]
 enum Names {
-    One(Box<str>),
+    Short(Short),
+    Long(Box<str>),
     Many(Box<[Box<str>]>),
+}
+
+/// A name of a few bytes; those beyond `len` are zero.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Short {
+    len: u8,
+    bytes: [u8; Self::MOST],
+}
+
+impl Short {
+    /// What fits beside the length into the room that a long name takes.
+    const MOST: usize = 22;
+
+    #[allow(clippy::cast_possible_truncation, reason = "at most MOST")]
+    fn new(name: &str) -> Option<Self> {
+        let mut bytes = [0; Self::MOST];
+        bytes
+            .get_mut(..name.len())?
+            .copy_from_slice(name.as_bytes());
+        let len = name.len() as u8;
+        Some(Self { len, bytes })
+    }
+
+    #[inline]
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len.into()]
+    }
 }
 
 impl DatasetKey {
     /// The key made of these names.
     pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut names: Vec<Box<str>> = names.into_iter().map(Box::from).collect();
-        Self(match names.pop() {
-            Some(name) if names.is_empty() => Names::One(name),
-            last => {
-                names.extend(last);
-                Names::Many(names.into())
-            }
-        })
+        let mut names = names.into_iter();
+        let (first, second) = (names.next(), names.next());
+        if let (Some(name), None) = (first, second) {
+            return KeyRef::One(name).into();
+        }
+        let names = first.into_iter().chain(second).chain(names);
+        Self(Names::Many(names.map(Box::from).collect()))
     }
 
     /// Its names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let names = match &self.0 {
-            Names::One(name) => std::slice::from_ref(name),
-            Names::Many(names) => names,
-        };
-        names.iter().map(AsRef::as_ref)
+        // Each was a str.
+        let text = |name| std::str::from_utf8(name).unwrap_or_default();
+        self.encoded().map(text)
     }
 
-    fn hash(&self) -> u64 {
+    /// Its names, in order, in UTF-8.
+    fn encoded(&self) -> impl Iterator<Item = &[u8]> {
+        let (short, others) = match &self.0 {
+            Names::Short(name) => (Some(name.as_bytes()), &[][..]),
+            Names::Long(name) => (None, std::slice::from_ref(name)),
+            Names::Many(names) => (None, &names[..]),
+        };
+        let others = others.iter().map(|name| name.as_bytes());
+        short.into_iter().chain(others)
+    }
+
+    #[inline]
+    fn is_one(&self, name: &str) -> bool {
+        let own = match &self.0 {
+            Names::Short(own) => own.as_bytes(),
+            Names::Long(own) => own.as_bytes(),
+            Names::Many(_) => return false,
+        };
+        is_same(own, name.as_bytes())
+    }
+
+    fn is_many(&self, names: &[&str]) -> bool {
+        self.encoded().eq(names.iter().map(|name| name.as_bytes()))
+    }
+
+    /// Bytes beside itself.
+    fn nbytes(&self) -> usize {
         match &self.0 {
-            Names::One(name) => KeyRef::One(name).hash(),
+            Names::Short(_) => 0,
+            Names::Long(name) => name.len(),
             Names::Many(names) => {
-                let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-                KeyRef::Many(&names).hash()
+                size_of_val(&**names) + names.iter().map(|name| name.len()).sum::<usize>()
             }
         }
     }
+}
 
-    fn is(&self, key: KeyRef<'_>) -> bool {
-        match (&self.0, key) {
-            (Names::One(own), KeyRef::One(name)) => **own == *name,
-            (_, KeyRef::One(_)) => false,
-            (_, KeyRef::Many(names)) => self.names().eq(names.iter().copied()),
-        }
+impl Ord for DatasetKey {
+    /// Single names first, then by names.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let is_many = |key: &Self| matches!(key.0, Names::Many(_));
+        let by_names = || self.encoded().cmp(other.encoded());
+        is_many(self).cmp(&is_many(other)).then_with(by_names)
     }
+}
 
-    fn nbytes(&self) -> usize {
-        let outer = match &self.0 {
-            Names::One(_) => 0,
-            Names::Many(names) => size_of_val(&**names),
-        };
-        outer + self.names().map(str::len).sum::<usize>()
+impl PartialOrd for DatasetKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
 impl From<KeyRef<'_>> for DatasetKey {
     fn from(key: KeyRef<'_>) -> Self {
         match key {
-            KeyRef::One(name) => Self(Names::One(name.into())),
+            KeyRef::One(name) => Self(match Short::new(name) {
+                Some(short) => Names::Short(short),
+                None => Names::Long(name.into()),
+            }),
             KeyRef::Many(names) => Self::from_names(names.iter().copied()),
         }
     }
@@ -128,82 +167,6 @@ impl fmt::Display for DatasetKey {
 impl fmt::Debug for DatasetKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.names()).finish()
-    }
-}
-
-/// Numbers keys 0, 1, 2 ... in the order in which they come.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct KeyTable {
-    keys: Vec<DatasetKey>,
-    ids: HashTable<u32>,
-}
-
-impl KeyTable {
-    /// The id of a key that nobody has recorded.
-    pub const UNKNOWN: u32 = u32::MAX;
-
-    pub fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    pub fn keys(&self) -> &[DatasetKey] {
-        &self.keys
-    }
-
-    /// Whether this is the key with an id, which may be unknown.
-    pub fn is(&self, id: u32, key: KeyRef<'_>) -> bool {
-        self.keys.get(id as usize).is_some_and(|own| own.is(key))
-    }
-
-    /// Its id, or [`Self::UNKNOWN`].
-    pub fn get(&self, key: KeyRef<'_>) -> u32 {
-        let is_key = |&id: &u32| self.keys[id as usize].is(key);
-        self.ids
-            .find(key.hash(), is_key)
-            .copied()
-            .unwrap_or(Self::UNKNOWN)
-    }
-
-    /// The id of a key that is kept elsewhere, or [`Self::UNKNOWN`].
-    pub fn find(&self, key: &DatasetKey) -> u32 {
-        let names: Vec<&str> = key.names().collect();
-        self.get(KeyRef::Many(&names))
-    }
-
-    /// Its id, a new one where it has none.
-    pub fn intern(&mut self, key: KeyRef<'_>) -> u32 {
-        let known = self.get(key);
-        if known != Self::UNKNOWN {
-            return known;
-        }
-        // Four billion keys of a hundred bytes do not fit into memory.
-        #[allow(
-            clippy::cast_possible_truncation,
-            reason = "fewer keys than u32::MAX, see above"
-        )]
-        let id = self.len() as u32;
-        self.keys.push(key.into());
-        let keys = &self.keys;
-        self.ids
-            .insert_unique(key.hash(), id, |&id| keys[id as usize].hash());
-        id
-    }
-
-    /// Forgets all but the first `len` keys: what a refused call had added.
-    pub fn truncate(&mut self, len: usize) {
-        for key in &self.keys[len..] {
-            let is_key = |&id: &u32| self.keys[id as usize] == *key;
-            if let Ok(entry) = self.ids.find_entry(key.hash(), is_key) {
-                entry.remove();
-            }
-        }
-        self.keys.truncate(len);
-    }
-
-    pub fn nbytes(&self) -> usize {
-        self.keys.capacity() * size_of::<DatasetKey>()
-            + self.keys.iter().map(DatasetKey::nbytes).sum::<usize>()
-            + self.ids.allocation_size()
     }
 }
 
@@ -254,6 +217,21 @@ pub(crate) fn push_run(runs: &mut Vec<Run>, first: usize, run: Run) {
     }
 }
 
+/// Whether these names are equal. Most have up to 16 bytes, and a call would
+/// take longer than to compare their ends, which overlap.
+#[inline]
+pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
+    fn ends<const N: usize>(name: &[u8]) -> Option<[&[u8; N]; 2]> {
+        Some([name.first_chunk()?, name.last_chunk()?])
+    }
+    a.len() == b.len()
+        && match a.len() {
+            4..8 => ends::<4>(a) == ends::<4>(b),
+            8..=16 => ends::<8>(a) == ends::<8>(b),
+            _ => a == b,
+        }
+}
+
 impl KeySource for [&str] {
     type Error = crate::Error;
 
@@ -268,8 +246,11 @@ impl KeySource for [&str] {
         runs: &mut Vec<Run>,
     ) -> Result<(), Self::Error> {
         let first = runs.len();
-        // Names that lie at one place are equal; no need to look at them.
-        for names in self[samples].chunk_by(|&a, &b| std::ptr::eq(a, b)) {
+        // The samples of a prompt stand together. Names that lie at one place are
+        // equal; no need to look at them.
+        let is_equal =
+            |a: &&str, b: &&str| std::ptr::eq(*a, *b) || is_same(a.as_bytes(), b.as_bytes());
+        for names in self[samples].chunk_by(is_equal) {
             #[allow(
                 clippy::cast_possible_truncation,
                 reason = "a chunk of a batch has less than 2^32 samples"
@@ -286,37 +267,73 @@ impl KeySource for [&str] {
 mod tests {
     use super::*;
 
-    #[test]
-    fn one_name_and_a_list_of_one_are_the_same_key() {
-        let mut table = KeyTable::default();
-        let id = table.intern(KeyRef::One("a"));
-        assert_eq!(table.get(KeyRef::Many(&["a"])), id);
-        assert_eq!(DatasetKey::from_names(["a"]), KeyRef::One("a").into());
+    /// Names around each length from which on they are kept or compared another way.
+    fn names_of_all_lengths() -> Vec<String> {
+        let lengths = 0..40;
+        let plain = lengths.clone().map(|len| "x".repeat(len));
+        let last_differs = lengths.clone().skip(1).map(|len| "x".repeat(len - 1) + "y");
+        let first_differs = lengths
+            .clone()
+            .skip(2)
+            .map(|len| "y".to_owned() + &"x".repeat(len - 1));
+        let middle_differs = lengths
+            .clone()
+            .skip(3)
+            .map(|len| "x".repeat(len / 2) + "y" + &"x".repeat(len - len / 2 - 1));
+        // Two, three and four bytes a character: cut nowhere.
+        let wide = ["\u{e9}", "\u{20ac}", "\u{1f600}"];
+        let wide = wide
+            .into_iter()
+            .flat_map(|c| (1..14).map(move |n| c.repeat(n)));
+        let names = plain.chain(last_differs).chain(first_differs);
+        let mut names: Vec<String> = names.chain(middle_differs).chain(wide).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     #[test]
-    fn borders_between_names_matter() {
-        let mut table = KeyTable::default();
-        let keys: [&[&str]; 5] = [&["ab", "c"], &["a", "bc"], &["abc"], &[], &[""]];
-        for (i, key) in keys.iter().enumerate() {
-            assert_eq!(table.intern(KeyRef::Many(key)) as usize, i);
+    fn names_of_any_length_are_told_apart() {
+        let names = names_of_all_lengths();
+        for (i, a) in names.iter().enumerate() {
+            for (j, b) in names.iter().enumerate() {
+                assert_eq!(is_same(a.as_bytes(), b.as_bytes()), i == j, "{a} {b}");
+            }
         }
-        for (i, key) in keys.iter().enumerate() {
-            assert_eq!(table.get(KeyRef::Many(key)) as usize, i);
+        let mut table = KeyTable::default();
+        for (i, name) in names.iter().enumerate() {
+            assert_eq!(table.get(KeyRef::One(name)), KeyTable::UNKNOWN, "{name}");
+            assert_eq!(table.intern(KeyRef::One(name)) as usize, i);
+        }
+        for (i, name) in names.iter().enumerate() {
+            assert_eq!(table.get(KeyRef::One(name)) as usize, i);
+            assert_eq!(table.get(KeyRef::Many(&[name])) as usize, i);
+            let key = DatasetKey::from_names([&**name]);
+            assert_eq!(table.find(&key) as usize, i);
+            assert!(key.names().eq([name]), "{name}");
         }
     }
 
     #[test]
-    fn truncate_forgets_what_was_added() {
-        let mut table = KeyTable::default();
-        let names: Vec<String> = (0..100).map(|i| i.to_string()).collect();
-        for name in &names {
-            table.intern(KeyRef::One(name));
+    fn keys_are_in_order_of_their_names_single_ones_first() {
+        let names = names_of_all_lengths();
+        let single = names.iter().map(|name| vec![name.as_str()]);
+        let pairs = names
+            .iter()
+            .flat_map(|name| [vec![], vec!["x", name], vec![name, "x"]]);
+        let keys: Vec<Vec<&str>> = single.chain(pairs).collect();
+        let key = |names: &Vec<&str>| DatasetKey::from_names(names.iter().copied());
+        for a in &keys {
+            for b in &keys {
+                let expected = (a.len() != 1, a).cmp(&(b.len() != 1, b));
+                assert_eq!(key(a).cmp(&key(b)), expected, "{a:?} {b:?}");
+                assert_eq!(key(a) == key(b), a == b, "{a:?} {b:?}");
+            }
         }
-        table.truncate(40);
-        assert_eq!(table.len(), 40);
-        assert_eq!(table.get(KeyRef::One("39")), 39);
-        assert_eq!(table.get(KeyRef::One("40")), KeyTable::UNKNOWN);
-        assert_eq!(table.intern(KeyRef::One("77")), 40);
+    }
+
+    #[test]
+    fn a_key_takes_no_more_room_than_a_name_that_lies_elsewhere() {
+        assert_eq!(size_of::<DatasetKey>(), 24);
     }
 }

@@ -133,6 +133,20 @@ impl<'py> Array<'py> {
         Ok(self.array.call_method0("tolist")?.cast_into()?)
     }
 
+    /// Only Rust code can borrow an array for writing, and none can begin to while
+    /// the GIL is held: it is enough to look once.
+    pub fn check_unborrowed<T: Element>(&self, array: &Bound<'_, PyArray1<T>>) -> Result<()> {
+        if array.try_readonly().is_ok() {
+            return Ok(());
+        }
+        let expected = "an array that nobody is writing to";
+        Err(Error::value(
+            self.argument,
+            "an array borrowed for writing",
+            expected,
+        ))
+    }
+
     /// Says why the array cannot be read.
     pub fn bad_dtype(&self, expected: &str) -> Error {
         let dtype = self.array.dtype();
@@ -217,16 +231,7 @@ impl<'a, T: Stored> View<'a, T> {
             .array
             .cast::<PyArray1<T>>()
             .map_err(|_| of.bad_dtype("another dtype"))?;
-        // Only Rust code can hold such a borrow, and none can begin while the
-        // GIL is held: it is enough to look once.
-        if array.try_readonly().is_err() {
-            let expected = "an array that nobody is writing to";
-            return Err(Error::value(
-                of.argument,
-                "an array borrowed for writing",
-                expected,
-            ));
-        }
+        of.check_unborrowed(array)?;
         Ok(Self {
             first: array.data().cast::<u8>(),
             stride: array.strides()[0],
@@ -313,42 +318,43 @@ impl<T: Stored> Column<T> for View<'_, T> {
     }
 }
 
-/// Where the object at an index of an object array lies; null where none was
-/// ever written, or beyond the end.
+/// Tells where the object at an index of an object array lies; null where none
+/// was ever written, or beyond the end.
 #[allow(
     unsafe_code,
     clippy::cast_ptr_alignment,
     reason = "the safe way would borrow the whole array for each object; the read is unaligned"
 )]
-pub(super) fn address_at(
+pub(super) fn addresses_of(
     array: &Bound<'_, PyArray1<Py<PyAny>>>,
-    index: usize,
-) -> *mut ffi::PyObject {
-    if index >= array.len() {
-        return std::ptr::null_mut();
-    }
-    #[allow(clippy::cast_possible_wrap, reason = "NumPy keeps sizes within isize")]
-    let offset = index as isize * array.strides()[0];
-    // SAFETY: the array is alive and has more than `index` objects.
-    unsafe {
-        array
-            .data()
-            .cast::<u8>()
-            .offset(offset)
-            .cast::<*mut ffi::PyObject>()
-            .read_unaligned()
+) -> impl Fn(usize) -> *mut ffi::PyObject {
+    let (len, stride) = (array.len(), array.strides()[0]);
+    let first = array.data().cast::<u8>();
+    move |index| {
+        if index >= len {
+            return std::ptr::null_mut();
+        }
+        #[allow(clippy::cast_possible_wrap, reason = "NumPy keeps sizes within isize")]
+        let offset = index as isize * stride;
+        // SAFETY: the array is alive and has more than `index` objects.
+        unsafe {
+            first
+                .offset(offset)
+                .cast::<*mut ffi::PyObject>()
+                .read_unaligned()
+        }
     }
 }
 
 /// The object at an index of an object array; None where there is none.
-#[allow(unsafe_code, reason = "see address_at")]
+#[allow(unsafe_code, reason = "see addresses_of")]
 pub(super) fn object_at<'py>(
     array: &Bound<'py, PyArray1<Py<PyAny>>>,
     index: usize,
 ) -> Bound<'py, PyAny> {
     // SAFETY: the pointer is null or of an object that the array keeps alive;
     // the GIL is held.
-    let object = unsafe { Bound::from_borrowed_ptr_or_opt(array.py(), address_at(array, index)) };
+    let object = unsafe { Bound::from_borrowed_ptr_or_opt(array.py(), addresses_of(array)(index)) };
     object.unwrap_or_else(|| array.py().None().into_bound(array.py()))
 }
 

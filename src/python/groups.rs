@@ -1,18 +1,19 @@
 //! The argument `groups`: which samples answer the same prompt.
 
-use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString, PyTuple};
 
 use super::arrays::{Array, Scores, Stored, is_sequence, with_scores};
 use super::errors::wrong_type;
+use super::keys::Flaw;
 use super::numbers;
-use super::objects::Objects;
-use super::text;
+use super::objects::{Numbering, Objects};
+use super::rows::Rows;
+use super::text::{Names, as_str, valid};
 use crate::Error;
 use crate::column::Column;
-use crate::groups::Groups;
+use crate::groups::{Groups, Numbers};
 
 const EXPECTED: &str = "a group size, or one int or str id per sample";
 const ONE_KIND: &str = "ids that are all int or all str";
@@ -47,19 +48,7 @@ pub(super) fn groups_of(object: &Bound<'_, PyAny>, samples: usize) -> PyResult<G
 /// Ids in an array of str: of one width, what is shorter ends in zeros. So those
 /// with equal code points, as they lie there, are equal.
 fn texts(array: &Array<'_>) -> PyResult<Groups> {
-    let width = array.itemsize() / size_of::<u32>();
-    if width == 0 {
-        return Ok(Groups::by_number(&vec![0; array.len()]));
-    }
-    let numpy = array.as_any().py().import("numpy")?;
-    let aligned = numpy.call_method1(
-        "require",
-        (array.as_any(), array.as_any().py().None(), "CA"),
-    )?;
-    let aligned = aligned.call_method1("view", ("u4",))?;
-    let points = aligned.cast_into::<PyArray1<u32>>()?.try_readonly()?;
-    let ids: Vec<&[u32]> = points.as_slice()?.chunks_exact(width).collect();
-    Ok(Groups::by_id(&ids))
+    Ok(Groups::of_ids(Rows::new(array)?.iter()))
 }
 
 /// Ids in a sequence: all integers or all str.
@@ -69,26 +58,54 @@ fn listed(ids: &Objects<'_>) -> PyResult<Groups> {
 }
 
 fn names(ids: &Objects<'_>) -> PyResult<Groups> {
-    // The responses to a prompt usually share the object: each is read once.
-    let mut samples = Vec::new();
-    let mut runs = Vec::new();
-    let number = |sample, _: &Bound<'_, PyAny>| {
-        samples.push(sample);
-        u32::try_from(samples.len() - 1)
+    let numbers = IdNumbers {
+        names: Names::default(),
+        numbers: Numbers::of_samples(ids.len()),
     };
-    ids.read(0..ids.len(), number, &mut runs)?;
-    let objects = samples.iter().map(|&sample| ids.get(sample));
-    let objects = objects.collect::<PyResult<Vec<_>>>()?;
-    let texts = objects.iter().zip(&samples).map(|(object, &sample)| {
-        let text = object.cast::<PyString>();
-        let text = text.map_err(|_| wrong_type("groups", Some(sample), object, ONE_KIND))?;
-        text::text(text).ok_or_else(|| {
-            let expected = "valid Unicode";
-            Error::value_at("groups", sample, "a str with a lone surrogate", expected).into()
-        })
-    });
-    let distinct = Groups::by_id(&texts.collect::<PyResult<Vec<&str>>>()?);
-    Ok(distinct.spread(&runs))
+    let mut runs = Vec::new();
+    match ids.read(0..ids.len(), numbers, &mut runs) {
+        Ok(()) => Ok(Groups::of_runs(&runs)),
+        Err((sample, Flaw::Kind)) => Err(wrong_type(
+            "groups",
+            Some(sample),
+            &ids.get(sample)?,
+            ONE_KIND,
+        )),
+        Err((sample, Flaw::Unicode)) => {
+            let value = "a str with a lone surrogate";
+            Err(Error::value_at("groups", sample, value, "valid Unicode").into())
+        }
+    }
+}
+
+/// The numbers of ids, in order of first appearance.
+struct IdNumbers<'a> {
+    names: Names<'a>,
+    numbers: Numbers<&'a [u8]>,
+}
+
+impl<'a, 'py> Numbering<'a, 'py> for IdNumbers<'a> {
+    type Flaw = Flaw;
+
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "a call for each sample would take as long as most of what it does"
+    )]
+    fn number(&mut self, id: Borrowed<'a, 'py, PyAny>) -> Result<u32, Flaw> {
+        let name = as_str(id).ok_or(Flaw::Kind)?;
+        let IdNumbers { names, numbers } = self;
+        let number = names.number(name, |encoded| {
+            let known = numbers.len();
+            let number = numbers.number(encoded);
+            // What equals a valid id is valid.
+            if numbers.len() > known {
+                valid(encoded)?;
+            }
+            Some(number)
+        });
+        number.ok_or(Flaw::Unicode)
+    }
 }
 
 fn integers(ids: &Objects<'_>) -> PyResult<Groups> {

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use super::errors::wrong_type;
-use super::objects::Objects;
-use super::text::{lossy, text};
+use super::objects::{Numbering, Objects};
+use super::text::{Names, as_str, lossy, text, valid};
 use crate::Error;
 use crate::keys::{DatasetKey, KeyRef, KeySource, Run};
 
@@ -38,13 +38,40 @@ impl KeySource for PyKeys<'_> {
     fn read(
         &self,
         samples: Range<usize>,
-        mut id: impl FnMut(KeyRef<'_>) -> u32,
+        id: impl FnMut(KeyRef<'_>) -> u32,
         runs: &mut Vec<Run>,
     ) -> Result<(), Refusal> {
-        let number = |sample, key: &Bound<'_, PyAny>| {
-            read_key(key, &mut id).map_err(|flaw| Refusal::Key(sample, flaw))
+        let numbers = KeyNumbers {
+            names: Names::default(),
+            id,
         };
-        self.keys.read(samples, number, runs)
+        let read = self.keys.read(samples, numbers, runs);
+        read.map_err(|(sample, flaw)| Refusal::Key(sample, flaw))
+    }
+}
+
+/// The numbers that `id` gives to keys.
+struct KeyNumbers<'a, F> {
+    names: Names<'a>,
+    id: F,
+}
+
+impl<'a, 'py, F: FnMut(KeyRef<'_>) -> u32> Numbering<'a, 'py> for KeyNumbers<'a, F> {
+    type Flaw = Flaw;
+
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "a call for each sample would take as long as most of what it does"
+    )]
+    fn number(&mut self, key: Borrowed<'a, 'py, PyAny>) -> Result<u32, Flaw> {
+        let Self { names, id } = self;
+        match as_str(key) {
+            Some(name) => names
+                .number(name, |encoded| Some(id(KeyRef::One(valid(encoded)?))))
+                .ok_or(Flaw::Unicode),
+            None => read_list(key, id),
+        }
     }
 }
 
@@ -114,27 +141,47 @@ pub(super) fn with_key<T>(
     object: &Bound<'_, PyAny>,
     then: impl FnOnce(KeyRef<'_>) -> T,
 ) -> PyResult<T> {
-    read_key(object, then).map_err(|flaw| flaw.explain(argument, None, object))
+    let key = match as_str(object.as_borrowed()) {
+        Some(name) => text(name)
+            .ok_or(Flaw::Unicode)
+            .map(|name| then(KeyRef::One(name))),
+        None => read_list(object.as_borrowed(), then),
+    };
+    key.map_err(|flaw| flaw.explain(argument, None, object))
 }
 
-fn read_key<T>(object: &Bound<'_, PyAny>, then: impl FnOnce(KeyRef<'_>) -> T) -> Result<T, Flaw> {
-    if let Ok(name) = object.cast::<PyString>() {
-        return Ok(then(KeyRef::One(text(name).ok_or(Flaw::Unicode)?)));
-    }
-    let names: Vec<Bound<'_, PyAny>> = if let Ok(list) = object.cast::<PyList>() {
-        list.iter().collect()
+// Apart, so that what is read most often fits into the loop over the samples.
+#[inline(never)]
+fn read_list<T>(
+    object: Borrowed<'_, '_, PyAny>,
+    then: impl FnOnce(KeyRef<'_>) -> T,
+) -> Result<T, Flaw> {
+    if let Ok(list) = object.cast::<PyList>() {
+        read_names(list.iter(), then)
     } else if let Ok(tuple) = object.cast::<PyTuple>() {
-        tuple.iter().collect()
+        read_names(tuple.iter(), then)
     } else {
-        return Err(Flaw::Kind);
-    };
-    let names = names.iter().map(|name| {
-        let name = name.cast::<PyString>().map_err(|_| Flaw::Kind)?;
+        Err(Flaw::Kind)
+    }
+}
+
+fn read_names<'py, T>(
+    mut names: impl ExactSizeIterator<Item = Bound<'py, PyAny>>,
+    then: impl FnOnce(KeyRef<'_>) -> T,
+) -> Result<T, Flaw> {
+    fn read<'a>(name: &'a Bound<'_, PyAny>) -> Result<&'a str, Flaw> {
+        let name = as_str(name.as_borrowed()).ok_or(Flaw::Kind)?;
         text(name).ok_or(Flaw::Unicode)
-    });
-    Ok(then(KeyRef::Many(
-        &names.collect::<Result<Vec<&str>, Flaw>>()?,
-    )))
+    }
+    // The usual case, for which nothing is allocated.
+    if names.len() == 1
+        && let Some(name) = names.next()
+    {
+        return Ok(then(KeyRef::One(read(&name)?)));
+    }
+    let names: Vec<_> = names.collect();
+    let names = names.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    Ok(then(KeyRef::Many(&names)))
 }
 
 /// A dict from keys, each a tuple of its names.

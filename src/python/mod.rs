@@ -17,6 +17,7 @@ mod numbers;
 mod objects;
 mod options;
 mod quantiles;
+mod rows;
 mod shaped;
 mod state;
 mod state_methods;

@@ -7,10 +7,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use super::arrays::{Array, address_at, object_at};
+use super::arrays::{Array, addresses_of, object_at};
 use super::errors::wrong_type;
 use super::masked::check_unmasked;
-use crate::keys::{Run, push_run};
+use crate::keys::Run;
 
 /// Runs `$body` with `$address` bound to what tells where the object at an index
 /// lies; null for none. One body for each kind of sequence: which it is would
@@ -32,11 +32,23 @@ macro_rules! addresses {
                 $body
             }
             Objects::Array(array) => {
-                let $address = |index| address_at(array, index);
+                let $address = addresses_of(array);
                 $body
             }
         }
     };
+}
+
+/// Gives numbers to the objects of a batch. It must run no Python code, and what
+/// it keeps of them must be gone when they have been read.
+///
+/// A trait, so that an implementation can be inlined into the loop over the
+/// samples.
+pub(super) trait Numbering<'a, 'py> {
+    type Flaw;
+
+    /// The number of an object; asked once or a few times for each.
+    fn number(&mut self, object: Borrowed<'a, 'py, PyAny>) -> Result<u32, Self::Flaw>;
 }
 
 pub(super) enum Objects<'py> {
@@ -82,28 +94,21 @@ impl<'py> Objects<'py> {
         }
     }
 
-    /// Appends the runs of one object among these samples to `runs`, with the
-    /// number that `number` gives to the object of a sample. It is asked once or
-    /// a few times for an object, and must run no Python code.
+    /// Appends the runs of one number among these samples to `runs`. A flaw comes
+    /// with the sample that has it.
     #[allow(
         unsafe_code,
         clippy::cast_possible_wrap,
         reason = "counting references would take longer than all else; an index of a sequence"
     )]
-    pub fn read<E>(
-        &self,
+    pub fn read<'a, E>(
+        &'a self,
         samples: Range<usize>,
-        mut number: impl FnMut(usize, &Bound<'py, PyAny>) -> Result<u32, E>,
+        numbers: impl Numbering<'a, 'py, Flaw = E>,
         runs: &mut Vec<Run>,
-    ) -> Result<(), E> {
-        let none = self.py().None().into_bound(self.py());
-        let number = |sample, address| {
-            // SAFETY: null, or an object that the sequence keeps alive as long as
-            // no Python code runs.
-            let object = unsafe { Borrowed::from_ptr_or_opt(self.py(), address) };
-            number(sample, &object.unwrap_or(none.as_borrowed()))
-        };
-        addresses!(self, address => scan(samples, number, runs, address))
+    ) -> Result<(), (usize, E)> {
+        let py = self.py();
+        addresses!(self, address => scan(py, samples, numbers, runs, address))
     }
 
     fn py(&self) -> Python<'py> {
@@ -140,62 +145,162 @@ impl<'py> Objects<'py> {
 
 /// [`Objects::read`], given where the object of each sample lies; null for none.
 #[inline]
-fn scan<E>(
+#[allow(
+    unsafe_code,
+    reason = "counting references would take longer than all else"
+)]
+fn scan<'a, 'py: 'a, E>(
+    py: Python<'py>,
     samples: Range<usize>,
-    mut number: impl FnMut(usize, *mut ffi::PyObject) -> Result<u32, E>,
+    mut numbers: impl Numbering<'a, 'py, Flaw = E>,
     runs: &mut Vec<Run>,
     address: impl Fn(usize) -> *mut ffi::PyObject,
-) -> Result<(), E> {
-    if samples.is_empty() {
-        return Ok(());
-    }
-    // The sequence keeps its objects alive, so within this call one address
-    // is one object; the responses to a prompt usually share it. A table of
-    // cache lines, with room for half the samples.
-    let bits = samples.len().clamp(64, 8192).ilog2() - 3;
-    let mut lines = vec![[0_u64; 8]; 1 << bits];
-    let first = runs.len();
-    let mut at = samples.start;
-    let mut following = address(at);
-    while at < samples.end {
-        let object = following;
-        let mut next = at + 1;
-        while next < samples.end {
-            following = address(next);
-            if following != object {
-                break;
-            }
-            next += 1;
+) -> Result<(), (usize, E)> {
+    let mut push = |id, samples: Range<usize>| {
+        if !samples.is_empty() {
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "a batch has less than 2^32 samples"
+            )]
+            let len = samples.len() as u32;
+            runs.push(Run { id, len });
         }
+    };
+    let mut known = Known::new(samples.len());
+    let mut last = NOWHERE;
+    // The run that goes on: an empty one, before the first sample.
+    let (mut id, mut start) = (0, samples.start);
+    for sample in samples.clone() {
+        let object = address(sample);
+        if object as usize == last {
+            continue;
+        }
+        last = object as usize;
+        let next = if let Some(known) = known.get(last) {
+            known
+        } else {
+            // SAFETY: None, or an object that the sequence keeps alive: no Python
+            // code runs before `numbers` is gone.
+            let object = unsafe {
+                let none = ffi::Py_None();
+                Borrowed::from_ptr(py, if object.is_null() { none } else { object })
+            };
+            let new = numbers.number(object).map_err(|flaw| (sample, flaw))?;
+            known.add(last, new);
+            new
+        };
+        if next != id {
+            push(id, start..sample);
+            (id, start) = (next, sample);
+        }
+    }
+    push(id, start..samples.end);
+    Ok(())
+}
+
+/// An address where no object is.
+const NOWHERE: usize = usize::MAX;
+
+/// Numbers of objects that were there a while ago. The sequence keeps its
+/// objects alive, so within a call one address is one object; the responses to
+/// a prompt usually share it.
+///
+/// It begins small, for a few datasets. Where there are more objects, it makes
+/// room for half the samples, and where hardly any comes again, it gives up.
+struct Known {
+    pairs: Vec<Pair>,
+    /// Of the hash of an address: what is left is the index of its pair.
+    shift: u32,
+    /// How many more objects may be new before something changes.
+    patience: usize,
+    /// What patience grows by where an object was known.
+    reward: usize,
+    samples: usize,
+}
+
+/// Two objects, the later one first.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Pair {
+    addresses: [usize; 2],
+    ids: [u32; 2],
+}
+
+impl Pair {
+    const NONE: Self = Self {
+        addresses: [NOWHERE; 2],
+        ids: [0; 2],
+    };
+}
+
+impl Known {
+    /// Bits of an index while it is small.
+    const FEW: u32 = 6;
+
+    fn new(samples: usize) -> Self {
+        Self {
+            pairs: vec![Pair::NONE; 1 << Self::FEW],
+            shift: u64::BITS - Self::FEW,
+            patience: 96,
+            reward: 0,
+            samples,
+        }
+    }
+
+    /// When patience is at its end.
+    #[cold]
+    fn grow_or_give_up(&mut self) {
+        let bits = self.samples.clamp(64, 8192).ilog2() - 2;
+        if self.reward == 0 && bits > Self::FEW {
+            *self = Self {
+                pairs: vec![Pair::NONE; 1 << bits],
+                shift: u64::BITS - bits,
+                patience: 512,
+                reward: 4,
+                samples: self.samples,
+            };
+        }
+    }
+
+    /// Where an object is, if anywhere.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "a few bits are left")]
+    fn place(&self, address: usize) -> usize {
         // The upper bits of a product with the golden ratio: addresses are
         // multiples of 16, or of whatever size the objects have.
-        let hash = (object as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        #[allow(clippy::cast_possible_truncation, reason = "a few bits are left")]
-        let (addresses, ids) = lines[(hash >> (u64::BITS - bits)) as usize].split_at_mut(4);
-        // No early exit: at which of the four it would be is hard to foresee.
-        let is_object = |found, (place, &known): (usize, &u64)| {
-            if known == object as u64 { place } else { found }
-        };
-        let place = addresses.iter().enumerate().fold(usize::MAX, is_object);
-        #[allow(clippy::cast_possible_truncation, reason = "it was a u32")]
-        let id = match ids.get(place) {
-            Some(&id) if !object.is_null() => id as u32,
-            _ => {
-                let new = number(at, object)?;
-                addresses.rotate_right(1);
-                addresses[0] = object as u64;
-                ids.rotate_right(1);
-                ids[0] = new.into();
-                new
-            }
-        };
-        #[allow(
-            clippy::cast_possible_truncation,
-            reason = "a batch has less than 2^32 samples"
-        )]
-        let len = (next - at) as u32;
-        push_run(runs, first, Run { id, len });
-        at = next;
+        ((address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
     }
-    Ok(())
+
+    #[inline]
+    fn get(&mut self, address: usize) -> Option<u32> {
+        if self.patience == 0 {
+            return None;
+        }
+        let pair = &self.pairs[self.place(address)];
+        let id = if pair.addresses[0] == address {
+            pair.ids[0]
+        } else if pair.addresses[1] == address {
+            pair.ids[1]
+        } else {
+            return None;
+        };
+        self.patience += self.reward;
+        Some(id)
+    }
+
+    /// What [`Self::get`] did not find.
+    #[inline]
+    fn add(&mut self, address: usize, id: u32) {
+        if self.patience == 0 {
+            return;
+        }
+        let place = self.place(address);
+        let pair = &mut self.pairs[place];
+        pair.addresses = [address, pair.addresses[0]];
+        pair.ids = [id, pair.ids[0]];
+        self.patience -= 1;
+        if self.patience == 0 {
+            self.grow_or_give_up();
+        }
+    }
 }
