@@ -115,14 +115,22 @@ impl Toggle {
         if self.doubts.knows_negative || self.penalty != Penalty::Zero {
             return None;
         }
+        let is_negative = |score: f64| score < 0.0;
         let mut room = Vec::new();
         let lowest = chunks(scores.len(), CHUNK).fold(0.0, |lowest, chunk| {
-            let block = scores.block(chunk, &mut room).iter();
-            // No branch, so that it is done several at a time.
-            block.fold(lowest, |lowest, score| {
-                let score = score.as_f64();
-                if score < lowest { score } else { lowest }
-            })
+            let block = scores
+                .block(chunk, &mut room)
+                .iter()
+                .map(|score| score.as_f64());
+            // Nearly always none is: seen several at a time, which a minimum is not.
+            if block
+                .clone()
+                .fold(false, |any, score| any | is_negative(score))
+            {
+                block.fold(lowest, f64::min)
+            } else {
+                lowest
+            }
         });
         self.doubts.knows_negative = lowest < 0.0;
         (lowest < 0.0).then(|| {
