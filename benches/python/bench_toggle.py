@@ -11,14 +11,17 @@ of it, into docs/toggle.json and docs/guide.md.
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import sys
 import time
 import uuid
 import warnings
 from collections.abc import Callable
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +40,9 @@ BATCHES = 16
 HISTORY = 200_000
 LONGEST = 32_767
 MEMORY_KEYS = 1_000_000
+
+
+Call: TypeAlias = Callable[[Any], object]
 
 
 class Batch(NamedTuple):
@@ -81,16 +87,42 @@ def with_history(rng: np.random.Generator, names: list[str]) -> Toggle:
     return toggle
 
 
-def least(call: Callable[[Any], object], prepare: Callable[[int], Any], rounds: int) -> float:
-    """Seconds of the fastest call but the first, each with what was prepared for it."""
-    call(prepare(0))  # The first one may find nothing to take in of a step before.
+def least(make: Callable[[], Call], prepare: Callable[[int], Any], rounds: int) -> float:
+    """Seconds of the fastest call, each with what was prepared for it.
+
+    Each round has a call of its own, so that what is recorded does not pile up, and leaves the
+    first one out, which may find nothing to take in of a step before.
+    """
     best = float("inf")
-    for turn in range(rounds * BATCHES):
-        argument = prepare(turn)
-        start = time.thread_time()
-        call(argument)
-        best = min(best, time.thread_time() - start)
+    for _ in range(rounds):
+        call = make()
+        call(prepare(-1))
+        for turn in range(BATCHES):
+            argument = prepare(turn)
+            start = time.thread_time()
+            call(argument)
+            best = min(best, time.thread_time() - start)
     return best
+
+
+def shape_of(toggle: Toggle) -> Call:
+    """It stays at the step where it is."""
+    return lambda b: toggle.shape(1, b.scores, b.lengths, b.datasets, groups=GROUP)
+
+
+def apply_of(toggle: Toggle) -> Call:
+    """Each call is a step."""
+    toggle, steps = copy.copy(toggle), count(2)
+    return lambda b: toggle.apply(next(steps), b.scores, b.lengths, b.datasets, groups=GROUP)
+
+
+def observe_of(toggle: Toggle) -> Call:
+    """Each call is a step."""
+    toggle, steps = copy.copy(toggle), count(2)
+    return lambda b: toggle.observe(b.datasets, b.lengths, b.scores, step=next(steps))
+
+
+CALLS = {"shape": shape_of, "apply": apply_of, "observe": observe_of}
 
 
 def bench_calls(rounds: int) -> list[dict[str, Any]]:
@@ -101,25 +133,14 @@ def bench_calls(rounds: int) -> list[dict[str, Any]]:
         names = names_of(keys)
         for run, what in ((GROUP, "group"), (1, "sample")):
             batches = batches_of(rng, names, run)
-            toggle, step = with_history(rng, names), [2]
-
-            def apply(b: Batch, t: Toggle = toggle, step: list[int] = step) -> None:
-                t.apply(step[0], b.scores, b.lengths, b.datasets, groups=GROUP)
-                step[0] += 1
-
-            def observe(b: Batch, t: Toggle = toggle, step: list[int] = step) -> None:
-                t.observe(b.datasets, b.lengths, b.scores, step=step[0])
-                step[0] += 1
-
-            def shape(b: Batch, t: Toggle = toggle) -> None:
-                t.shape(1, b.scores, b.lengths, b.datasets, groups=GROUP)
+            toggle = with_history(rng, names)
 
             def batch(turn: int, batches: list[Batch] = batches) -> Batch:
-                return batches[turn % BATCHES]._replace(lengths=lognormal(rng, SAMPLES))
+                return batches[turn]._replace(lengths=lognormal(rng, SAMPLES))
 
-            # `shape` first: it stays at the step that the others leave.
             seconds = {
-                call.__name__: least(call, batch, rounds) for call in (shape, apply, observe)
+                name: least(partial(call_of, toggle), batch, rounds)
+                for name, call_of in CALLS.items()
             }
             rows.append({"keys": keys, "key of": what, "seconds": seconds})
             times = "  ".join(f"{name} {s * 1e6:6.1f} us" for name, s in seconds.items())
@@ -157,7 +178,7 @@ def bench_groups(rounds: int) -> list[dict[str, Any]]:
         toggle.shape(1, batch.scores, batch.lengths, batch.datasets, groups=groups)
 
     rows: list[dict[str, Any]] = []
-    plain = least(shape, lambda turn: (batches[turn % BATCHES], GROUP), rounds)
+    plain = least(lambda: shape, lambda turn: (batches[turn], GROUP), rounds)
     rows.append({"form": f"K = {GROUP}", "seconds": {"grouped": plain}})
     for form, make in FORMS.items():
         seconds = {}
@@ -174,9 +195,9 @@ def bench_groups(rounds: int) -> list[dict[str, Any]]:
                 groups: Any = groups,
                 is_fresh: bool = form.endswith("fresh objects"),
             ) -> tuple[Batch, Any]:
-                return columns[turn % BATCHES], fresh(groups) if is_fresh else groups
+                return columns[turn], fresh(groups) if is_fresh else groups
 
-            seconds[how] = least(shape, prepare, rounds)
+            seconds[how] = least(lambda: shape, prepare, rounds)
         rows.append({"form": form, "seconds": seconds})
     for row in rows:
         times = "  ".join(f"{how} {s * 1e6:6.1f} us" for how, s in row["seconds"].items())
@@ -207,7 +228,7 @@ def main() -> None:
         "--docs", action="store_true", help="all of it, into docs/toggle.json and docs/guide.md"
     )
     parser.add_argument("--memory", action="store_true", help="of a million keys, too")
-    parser.add_argument("--rounds", type=int, default=150)
+    parser.add_argument("--rounds", type=int, default=60)
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # about the steps: `shape` stays at one
     report: dict[str, Any] = {"machine": machine()}
