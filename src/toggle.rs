@@ -296,6 +296,7 @@ impl Toggle {
 
         let mut room = Vec::new();
         let unshaped = scores.block(0..scores.len(), &mut room);
+        self.doubts.note(unshaped, batch.correct);
         scratch.note_signal(groups, unshaped, |group| &mut group.had_signal);
         let shaped = is_penalty.then(|| self.penalty.shape(unshaped, &kept));
         let result = shaped.as_deref().unwrap_or(unshaped);

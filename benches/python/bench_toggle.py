@@ -19,7 +19,7 @@ import uuid
 import warnings
 from collections.abc import Callable
 from functools import partial
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -78,9 +78,9 @@ def batches_of(rng: np.random.Generator, names: list[str], run: int) -> list[Bat
     return result
 
 
-def with_history(rng: np.random.Generator, names: list[str]) -> Toggle:
+def with_history(rng: np.random.Generator, names: list[str], freeze: Freeze = "never") -> Toggle:
     """One that has seen lengths of all keys at step 0, and is at step 1: a penalty step."""
-    toggle = Toggle(m=1, lambda_=0.5, percentile=80.0)
+    toggle = Toggle(m=1, lambda_=0.5, percentile=80.0, freeze=freeze)
     keys = [names[i % len(names)] for i in range(HISTORY)]
     toggle.observe(keys, lognormal(rng, HISTORY), np.ones(HISTORY), step=0)
     toggle.observe([], [], [], step=1)
@@ -126,14 +126,15 @@ CALLS = {"shape": shape_of, "apply": apply_of, "observe": observe_of}
 
 
 def bench_calls(rounds: int) -> list[dict[str, Any]]:
-    """The three calls, by number of keys and by how many samples share one."""
+    """The three calls, by what is kept, number of keys, and how many samples share one."""
     rows = []
     rng = np.random.default_rng(1)
-    for keys in (8, 10_000):
+    freezes: tuple[Freeze, ...] = ("never", "first")
+    for freeze, keys in product(freezes, (8, 10_000)):
         names = names_of(keys)
         for run, what in ((GROUP, "group"), (1, "sample")):
             batches = batches_of(rng, names, run)
-            toggle = with_history(rng, names)
+            toggle = with_history(rng, names, freeze)
 
             def batch(turn: int, batches: list[Batch] = batches) -> Batch:
                 return batches[turn]._replace(lengths=lognormal(rng, SAMPLES))
@@ -142,9 +143,9 @@ def bench_calls(rounds: int) -> list[dict[str, Any]]:
                 name: least(partial(call_of, toggle), batch, rounds)
                 for name, call_of in CALLS.items()
             }
-            rows.append({"keys": keys, "key of": what, "seconds": seconds})
+            rows.append({"freeze": freeze, "keys": keys, "key of": what, "seconds": seconds})
             times = "  ".join(f"{name} {s * 1e6:6.1f} us" for name, s in seconds.items())
-            print(f"{keys:>6,} keys, one a {what:<6}  {times}", flush=True)
+            print(f"freeze={freeze!r}  {keys:>6,} keys, one a {what:<6}  {times}", flush=True)
     return rows
 
 

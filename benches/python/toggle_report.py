@@ -16,9 +16,10 @@ def tables(report: dict[str, Any]) -> dict[str, str]:
     where = report["machine"]
     return {
         "calls": table(
-            ["", *(f"`{call}`" for call in CALLS)],
+            ["`freeze`", "", *(f"`{call}`" for call in CALLS)],
             [
                 [
+                    f'`"{row["freeze"]}"`',
                     f"{row['keys']:,} keys, one a {row['key of']}",
                     *(duration(row["seconds"][call]) for call in CALLS),
                 ]

@@ -10,6 +10,7 @@ use pyo3::types::{PyList, PyTuple};
 use super::arrays::{Array, addresses_of, object_at};
 use super::errors::wrong_type;
 use super::masked::check_unmasked;
+use crate::Error;
 use crate::keys::Run;
 
 /// Runs `$body` with `$address` bound to what tells where the object at an index
@@ -72,7 +73,11 @@ impl<'py> Objects<'py> {
             Ok(Self::Array(array.clone()))
         } else if object.cast::<PyUntypedArray>().is_ok() {
             // An array of str: NumPy makes the objects.
-            Ok(Self::List(Array::new(argument, object)?.to_list()?))
+            let array = Array::new(argument, object)?;
+            let list = array.to_list();
+            Ok(Self::List(list.map_err(|error| {
+                not_unicode(argument, &array).unwrap_or(error)
+            })?))
         } else {
             Err(wrong_type(argument, None, object, expected))
         }
@@ -141,6 +146,16 @@ impl<'py> Objects<'py> {
         };
         addresses!(self, address => (0..self.len()).map(|i| integer(address(i))).collect())
     }
+}
+
+/// The refusal of an array of which NumPy cannot make objects: a single number
+/// beyond the last code point is not even a `str` that is no Unicode.
+#[cold]
+fn not_unicode(argument: &'static str, array: &Array<'_>) -> Option<PyErr> {
+    let bad = |index: &usize| array.as_any().get_item(*index).is_err();
+    let index = (0..array.len()).find(bad)?;
+    let (value, expected) = ("a str beyond Unicode", "valid Unicode");
+    Some(Error::value_at(argument, index, value, expected).into())
 }
 
 /// [`Objects::read`], given where the object of each sample lies; null for none.

@@ -74,7 +74,7 @@ impl<'py> Shape<'_, 'py> {
         let like = Like::of(self.scores)?;
         let look = |toggle: &mut Core| {
             with_scores!(&Scores::view(&array)?, view => {
-                toggle.look(step, view, &correct, &groups);
+                toggle.look(step, view, &groups);
                 Ok(())
             })
         };

@@ -19,8 +19,10 @@ pub(super) struct Doubts {
     watch: StepWatch,
     knows_groups: bool,
     knows_negative: bool,
-    /// Responses before the first correct one; `None` once there is one.
+    /// Responses shaped before the first correct one; `None` once there is one,
+    /// or it was said.
     failed: Option<usize>,
+    /// Their highest score.
     highest: f64,
 }
 
@@ -37,19 +39,33 @@ impl Default for Doubts {
     }
 }
 
+impl Doubts {
+    /// Keeps what matters later of a batch that was shaped.
+    pub fn note<S: Score>(&mut self, scores: &[S], correct: &[bool]) {
+        let Some(failed) = &mut self.failed else {
+            return;
+        };
+        if correct.contains(&true) {
+            self.failed = None;
+            return;
+        }
+        *failed += correct.len();
+        let highest = |highest: f64, score: &S| highest.max(score.as_f64());
+        self.highest = scores.iter().fold(self.highest, highest);
+    }
+}
+
 impl Toggle {
     /// Looks at a batch that is to be shaped for what makes one doubt the
     /// settings; [`Self::advice`] says it. What can be said without a batch is
     /// in [`mod@crate::advice`].
-    pub fn look<C, S>(&mut self, step: u64, scores: &C, correct: &[bool], groups: &Groups)
+    pub fn look<C, S>(&mut self, step: u64, scores: &C, groups: &Groups)
     where
         C: Column<S> + ?Sized,
         S: Score,
     {
-        let samples = scores.len();
-        let will_be_refused = groups.of_samples().len() != samples
-            || correct.len() != samples
-            || self.budgets.check_step(step).is_err();
+        let will_be_refused =
+            groups.of_samples().len() != scores.len() || self.budgets.check_step(step).is_err();
         if !self.schedule.is_enabled() || will_be_refused {
             return;
         }
@@ -57,7 +73,7 @@ impl Toggle {
             self.look_at_groups(groups),
             self.look_at_steps(step),
             self.look_for_negative(scores),
-            self.look_for_correct(scores, correct),
+            self.look_for_correct(),
         ];
         self.doubts.to_say.extend(found.into_iter().flatten());
     }
@@ -142,29 +158,13 @@ impl Toggle {
     }
 
     /// Without a correct response no key ever has a budget.
-    fn look_for_correct<C, S>(&mut self, scores: &C, correct: &[bool]) -> Option<String>
-    where
-        C: Column<S> + ?Sized,
-        S: Score,
-    {
-        let failed = self.doubts.failed?;
-        if correct.contains(&true) || !self.budgets.is_empty() {
-            self.doubts.failed = None;
-            return None;
-        }
-        let mut room = Vec::new();
-        for chunk in chunks(scores.len(), CHUNK) {
-            let block = scores.block(chunk, &mut room).iter();
-            let highest = |highest: f64, score: &S| highest.max(score.as_f64());
-            self.doubts.highest = block.fold(self.doubts.highest, highest);
-        }
-        let failed = failed + correct.len();
-        let is_enough = failed >= MANY;
-        self.doubts.failed = (!is_enough).then_some(failed);
-        is_enough.then(|| {
+    fn look_for_correct(&mut self) -> Option<String> {
+        let failed = self.doubts.failed.filter(|&failed| failed >= MANY)?;
+        self.doubts.failed = None;
+        self.budgets.is_empty().then(|| {
             format!(
-                "none of the first {failed} responses is correct (the highest score is {:?}): no key has a \
-                 budget, and nothing will be shaped; see max_score and correct",
+                "none of the {failed} responses shaped so far is correct (the highest score is {:?}): no key \
+                 has a budget, and nothing will be shaped; see max_score and correct",
                 self.doubts.highest
             )
         })

@@ -173,6 +173,16 @@ def test_an_object_that_was_never_written_is_none() -> None:
             new_toggle().shape(*arguments, ["a"] * n, groups=array)
 
 
+def test_numpy_str_of_one_number_beyond_unicode_is_refused_as_others_are() -> None:
+    """Of those NumPy cannot even make a str."""
+    names = np.array([97, 0x110000], "u4").view("U1")
+    toggle, tracker = Toggle(m=1, lambda_=0.5, percentile=50), ToggleBudgetTracker(1, 0.5, 50, 0)
+    with unchanged(toggle), pytest.raises(ValueError, match=r"^datasets\[1\]: .* valid Unicode"):
+        toggle.observe(names, [1, 1], [1.0, 1.0], step=1)
+    with unchanged(tracker), pytest.raises(ValueError, match=r"\[1\]: .* valid Unicode"):
+        tracker.maybe_apply(1, np.ones(2), np.ones(2, int), names, 1, 1.0)
+
+
 def test_numpy_str_beyond_unicode_are_ids_by_their_code_points() -> None:
     points = np.array([[97, 0x110000], [97, 0x110001], [97, 0x110000], [97, 0]], "u4")
     ids = points.view("U2")[:, 0]

@@ -153,7 +153,7 @@ def test_any_other_step_is_evidence_that_all_is_well() -> None:
 
 def test_a_disabled_one_says_nothing() -> None:
     assert calls(toggle(m=0, lambda_=0.9), range(0, 400, 20), 4) == []
-    assert failures(toggle(m=0), [2000], highest=-1.0) == []
+    assert failures(toggle(m=0), [2000, 2000], highest=-1.0) == []
 
 
 def test_both_are_said() -> None:
@@ -217,35 +217,58 @@ def failures(t: Toggle, sizes: Iterable[int], highest: float = 0.9) -> list[str]
 
 
 def test_no_response_is_correct() -> None:
-    (message,) = failures(toggle(), [600, 300, 200, 5000])
-    for part in ("none of the first 1100 ", "score is 0.9", "max_score", "no key has a budget"):
+    """It is said once there are 1,000 of them, at the next call."""
+    assert failures(toggle(), [600, 300, 200]) == []
+    (message,) = failures(toggle(), [600, 300, 200, 5000, 5000])
+    for part in ("none of the 1100 ", "score is 0.9", "max_score", "no key has a budget"):
         assert part in message
 
 
 def test_a_few_failures_are_no_evidence() -> None:
-    assert failures(toggle(), [600, 398]) == []
+    assert failures(toggle(), [600, 398, 2]) == []
+    assert len(failures(toggle(), [600, 398, 2, 2])) == 1
 
 
 def test_one_correct_response_is_evidence_that_all_is_well() -> None:
     t = toggle()
     assert failures(t, [600]) == []
     assert calls(t, [0]) == []
-    assert failures(t, [600, 600]) == []
+    assert failures(t, [600, 600, 600]) == []
 
 
 def test_one_that_has_budgets_has_seen_correct_responses() -> None:
     """Read from a checkpoint, or observed before: also where no key of the batch is known."""
     t = toggle()
     t.observe(["b"], [1], [1.0], step=0)
-    assert failures(Toggle.from_bytes(t.to_bytes()), [2000]) == []
-    assert failures(t, [2000]) == []
+    assert failures(Toggle.from_bytes(t.to_bytes()), [2000, 2000]) == []
+    assert failures(t, [2000, 2000]) == []
 
 
 def test_correct_says_which_are() -> None:
     t = toggle()
     correct = np.zeros(2000, bool)
-    with pytest.warns(UserWarning, match=r"none of the first 2000 .* highest score is 1\.0"):
-        t.shape(0, np.ones(2000), [1] * 2000, ["a"] * 2000, groups=8, correct=correct)
+    arguments = (np.ones(2000), [1] * 2000, ["a"] * 2000)
+    t.shape(0, *arguments, groups=8, correct=correct)
+    with pytest.warns(UserWarning, match=r"none of the 2000 .* highest score is 1\.0"):
+        t.shape(0, *arguments, groups=8, correct=correct)
+
+
+def test_what_was_refused_is_no_evidence() -> None:
+    """Neither for a failure nor for a success."""
+    t = toggle()
+    wrong, right = np.zeros(600), np.ones(600)
+    for scores in (wrong, right):
+        refused: list[tuple[Any, Any]]
+        refused = [([1] * 600, [None] * 600), (np.full(600, -1), ["a"] * 600)]
+        for lengths, datasets in refused:
+            with pytest.raises((TypeError, ValueError)):
+                t.shape(0, scores, lengths, datasets, groups=4)
+    assert failures(t, [600, 398]) == []
+    with pytest.raises(TypeError):
+        t.shape(2, right, [1] * 600, datasets=[1] * 600, groups=4)  # type: ignore[list-item]
+    t.shape(2, np.zeros(2), [1, 1], ["a", "a"], groups=2)
+    with pytest.warns(UserWarning, match="none of the 1000 responses"):
+        t.shape(2, np.zeros(2), [1, 1], ["a", "a"], groups=2)
 
 
 # As errors
