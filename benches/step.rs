@@ -72,7 +72,7 @@ fn product(c: &mut Criterion) {
     group.finish();
 }
 
-/// The limit: what a step comes to where nothing is checked, keys are small
+/// What a step comes to in plain loops, where nothing is checked, keys are small
 /// numbers, every length has a cell, and nobody asks for a percentile.
 #[allow(
     clippy::cast_possible_truncation,
