@@ -19,13 +19,14 @@ fn exact() -> Estimator {
     Estimator::Exact(ExactQuantile::new())
 }
 
-fn drop_in(c: &mut Criterion) {
+fn steps(c: &mut Criterion) {
     let mut group = c.benchmark_group("a penalty step of 4096");
     group.throughput(Throughput::Elements(BATCH as u64));
     for keys in [1, 8, 64, 10_000] {
         let samples = Samples::batches(keys);
         let names: Vec<_> = samples.iter().map(Samples::names).collect();
         let mut batches = samples.iter().zip(&names).cycle();
+
         let mut tracker = BudgetTracker::new(1, 0.5, 80.0, 0, exact()).unwrap();
         let mut shaped = vec![0.0; BATCH];
         group.bench_function(BenchmarkId::new("BudgetTracker", keys), |b| {
@@ -40,17 +41,7 @@ fn drop_in(c: &mut Criterion) {
                 tracker.penalty_step(1, &batch, K, &mut shaped).unwrap()
             });
         });
-    }
-    group.finish();
-}
 
-fn product(c: &mut Criterion) {
-    let mut group = c.benchmark_group("a penalty step of 4096");
-    group.throughput(Throughput::Elements(BATCH as u64));
-    for keys in [1, 8, 64, 10_000] {
-        let samples = Samples::batches(keys);
-        let names: Vec<_> = samples.iter().map(Samples::names).collect();
-        let mut batches = samples.iter().zip(&names).cycle();
         let mut toggle = Toggle::new(Settings::new(1, 0.5, 80.0, exact())).unwrap();
         let groups = Groups::consecutive(BATCH, K).unwrap();
         let mut step = 1;
@@ -133,5 +124,5 @@ fn kernels(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, bare, drop_in, product, kernels);
+criterion_group!(benches, bare, steps, kernels);
 criterion_main!(benches);

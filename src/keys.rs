@@ -208,15 +208,6 @@ pub trait KeySource {
     ) -> Result<(), Self::Error>;
 }
 
-/// Appends a run, to the last one from `first` on where it goes on.
-#[inline]
-pub(crate) fn push_run(runs: &mut Vec<Run>, first: usize, run: Run) {
-    match runs[first..].last_mut() {
-        Some(last) if last.id == run.id => last.len += run.len,
-        _ => runs.push(run),
-    }
-}
-
 /// Whether these names are equal. Most have up to 16 bytes, and a call would
 /// take longer than to compare their ends, which overlap.
 #[inline]
@@ -245,7 +236,6 @@ impl KeySource for [&str] {
         mut id: impl FnMut(KeyRef<'_>) -> u32,
         runs: &mut Vec<Run>,
     ) -> Result<(), Self::Error> {
-        let first = runs.len();
         // The samples of a prompt stand together. Names that lie at one place are
         // equal; no need to look at them.
         let is_equal =
@@ -257,7 +247,7 @@ impl KeySource for [&str] {
             )]
             let len = names.len() as u32;
             let id = id(KeyRef::One(names[0]));
-            push_run(runs, first, Run { id, len });
+            runs.push(Run { id, len });
         }
         Ok(())
     }

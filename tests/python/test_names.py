@@ -37,6 +37,13 @@ ORDERS: dict[str, Callable[[int, np.random.Generator], list[int]]] = {
 }
 
 
+def drawn(stem: str, distinct: int, order: str) -> tuple[list[str], np.random.Generator]:
+    """N names of so many, and what else to draw with."""
+    rng = np.random.default_rng(distinct)
+    known = [STEMS[stem](i) for i in range(distinct)]
+    return [known[i] for i in ORDERS[order](distinct, rng)], rng
+
+
 def new_toggle() -> Toggle:
     return Toggle(m=1, lambda_=0.5, percentile=80.0, start_phase="length_penalty")
 
@@ -45,10 +52,7 @@ def new_toggle() -> Toggle:
 @pytest.mark.parametrize("distinct", [1, 3, 70, 600, 3000])
 @pytest.mark.parametrize("stem", STEMS)
 def test_every_form_counts_what_a_dict_counts(stem: str, distinct: int, order: str) -> None:
-    rng = np.random.default_rng(distinct)
-    known = [STEMS[stem](i) for i in range(distinct)]
-    ids = ORDERS[order](distinct, rng)
-    names = [known[i] for i in ids]
+    names, rng = drawn(stem, distinct, order)
     lengths = rng.integers(0, 1000, N)
     expected = Counter((name,) for name in names)
     longest: dict[tuple[str], int] = {}
@@ -90,9 +94,7 @@ def _misaligned(array: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("distinct", [1, 3, 70, 600, 3000])
 @pytest.mark.parametrize("stem", STEMS)
 def test_every_form_groups_as_a_dict_does(stem: str, distinct: int, order: str) -> None:
-    rng = np.random.default_rng(distinct)
-    known = [STEMS[stem](i) for i in range(distinct)]
-    ids = [known[i] for i in ORDERS[order](distinct, rng)]
+    ids, rng = drawn(stem, distinct, order)
     correct = rng.random(N) < 0.5
     sizes, solved = Counter(ids), Counter(np.array(ids, object)[correct])
     expected = np.array([solved[name] / sizes[name] for name in ids])
