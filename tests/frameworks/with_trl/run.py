@@ -146,6 +146,8 @@ def main() -> None:
     )
     trainer.train(resume_from_checkpoint=True if args.resume == "last" else args.resume)
     (args.folder / f"state-{state.process_index}.bin").write_bytes(reward.toggle.to_bytes())
+    # Left to the exit of Python, gloo's threads may find no interpreter and abort the process.
+    state.destroy_process_group()
 
 
 if __name__ == "__main__":
