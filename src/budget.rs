@@ -9,6 +9,7 @@ mod state;
 use self::known::Known;
 use self::pending::Pending;
 use crate::choice::Choice;
+use crate::column::check_samples;
 use crate::error::{Error, Result};
 use crate::keys::{DatasetKey, KeyRef, KeyTable};
 use crate::quantile::{Estimator, MAX_LENGTH, check_count};
@@ -267,6 +268,11 @@ impl Budgets {
             check_count("lengths", self.entries[id as usize].count(), more as u64)?;
         }
         Ok(())
+    }
+
+    /// Refuses `more` lengths where too many wait already.
+    pub fn check_pending(&self, more: usize) -> Result<()> {
+        check_samples("lengths", self.pending.len().saturating_add(more))
     }
 
     /// Records correct lengths, at most `MAX_LENGTH`, that count at once.

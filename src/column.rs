@@ -111,6 +111,15 @@ pub(crate) fn check_len(argument: &'static str, len: usize, expected: usize) -> 
     })
 }
 
+/// Refuses a batch whose samples cannot be numbered by a `u32`.
+pub(crate) fn check_samples(argument: &'static str, samples: usize) -> Result<()> {
+    if u32::try_from(samples).is_ok() {
+        return Ok(());
+    }
+    let value = format_args!("{samples} samples");
+    Err(crate::Error::value(argument, value, "fewer than 2**32"))
+}
+
 /// Index of the first of these that is no length; `bits` are those of an
 /// integer, with its sign extended.
 pub(crate) fn check_block<T: Copy>(block: &[T], bits: impl Fn(T) -> u64) -> Result<(), usize> {
@@ -131,4 +140,18 @@ pub(crate) fn bad_length(
     length: impl std::fmt::Display,
 ) -> crate::Error {
     crate::Error::value_at(argument, index, length, "a length in 0..=2**53")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_numbered_by_32_bits() {
+        let most = u32::MAX as usize;
+        assert_eq!(check_samples("scores", most), Ok(()));
+        let refusal = check_samples("scores", most + 1).map_err(|error| error.to_string());
+        let expected = "scores: got 4294967296 samples, expected fewer than 2**32";
+        assert_eq!(refusal, Err(expected.to_owned()));
+    }
 }

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
+use crate::column::check_samples;
 use crate::error::{Error, Result};
 #[cfg(feature = "python")]
 use crate::keys::Run;
@@ -32,8 +33,9 @@ impl Groups {
     /// Groups of `k` consecutive samples.
     ///
     /// # Errors
-    /// [`Error::Value`] unless `k > 0` divides `samples`.
+    /// [`Error::Value`] unless `k > 0` divides `samples`, fewer than 2^32.
     pub fn consecutive(samples: usize, k: usize) -> Result<Self> {
+        check_samples("groups", samples)?;
         if k == 0 || !samples.is_multiple_of(k) {
             let expected = format!("a number > 0 that divides the batch of {samples} samples");
             return Err(Error::value("groups", k, expected));

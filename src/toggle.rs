@@ -12,7 +12,7 @@ pub use shaped::{Metrics, Shaped};
 use self::doubts::Doubts;
 use self::scratch::{Scratch, share};
 use crate::budget::{Budgets, Freeze, Rule};
-use crate::column::{Column, Lengths, check_len};
+use crate::column::{Column, Lengths, check_len, check_samples};
 use crate::error::{Error, Result};
 use crate::groups::Groups;
 use crate::keys::{DatasetKey, KeyRef, KeySource};
@@ -245,9 +245,13 @@ impl Toggle {
         K: KeySource + ?Sized,
     {
         let samples = batch.correct.len();
+        check_samples("correct", samples)?;
         check_len("datasets", batch.datasets.len(), samples)?;
         check_len(batch.lengths.argument(), batch.lengths.len(), samples)?;
         batch.lengths.check()?;
+        if intern {
+            self.budgets.check_pending(samples)?;
+        }
         let known = self.budgets.len();
         let read = self.scratch.read(batch.datasets, intern, &mut self.budgets);
         if read.is_err() {

@@ -53,6 +53,7 @@ impl Budgets {
             self.entries[id as usize].merge(entry)?;
             ids.push(id);
         }
+        self.check_pending(other.pending.len())?;
         self.pending.take_in(&other.pending, &ids);
         self.known.forget(self.entries.len());
         Ok(())

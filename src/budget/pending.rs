@@ -114,7 +114,7 @@ impl Pending {
 fn push_run(runs: &mut Vec<Run>, lengths: &mut Vec<u64>, id: u32, more: &[u64]) {
     #[allow(
         clippy::cast_possible_truncation,
-        reason = "2^32 lengths of a key, 34 GB, do not come in one step"
+        reason = "fewer than 2^32 wait, see `Budgets::check_pending`"
     )]
     let len = more.len() as u32;
     runs.push(Run { id, len });

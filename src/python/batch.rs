@@ -6,7 +6,7 @@ use pyo3::types::PyString;
 
 use super::arrays::{Array, Scores, Stored, View, is_sequence, with_scores};
 use super::numbers::{Given, MaxScore};
-use crate::column::{Column, check_len};
+use crate::column::{Column, check_len, check_samples};
 use crate::shaping::{Real, Score, check_scores};
 use crate::{Error, Result};
 
@@ -19,6 +19,7 @@ pub(super) fn correct_mask(
     let given = max_score.0.as_ref();
     let limit = given.map_or(Ok(Limit::One(MaxScore::python(1.0))), Limit::new)?;
     if let Some(scores) = scores {
+        check_samples("scores", scores.len())?;
         limit.check_len(scores.len())?;
         with_scores!(&Scores::view(scores)?, view => check_scores(view))?;
     }
@@ -37,6 +38,7 @@ pub(super) fn correct_mask(
 }
 
 fn told_mask(array: &Array<'_>) -> Result<Vec<bool>> {
+    check_samples("correct", array.len())?;
     match Scores::view(array) {
         Ok(Scores::Bool(view)) => Ok(column(&view)),
         _ if array.len() == 0 => Ok(Vec::new()), // an empty list is float64 to NumPy

@@ -12,7 +12,7 @@ use super::objects::{Numbering, Objects};
 use super::rows::Rows;
 use super::text::{Names, as_str, valid};
 use crate::Error;
-use crate::column::Column;
+use crate::column::{Column, check_len};
 use crate::groups::{Groups, Numbers};
 
 const EXPECTED: &str = "a group size, or one int or str id per sample";
@@ -21,7 +21,7 @@ const ONE_KIND: &str = "ids that are all int or all str";
 /// A group size, or one id per sample.
 pub(super) fn groups_of(object: &Bound<'_, PyAny>, samples: usize) -> PyResult<Groups> {
     if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-        return listed(&Objects::new("groups", object, EXPECTED)?);
+        return listed(&Objects::new("groups", object, samples, EXPECTED)?, samples);
     }
     if object.is_none() || object.is_instance_of::<PyString>() {
         return Err(wrong_type("groups", None, object, EXPECTED));
@@ -31,9 +31,13 @@ pub(super) fn groups_of(object: &Bound<'_, PyAny>, samples: usize) -> PyResult<G
         return Ok(Groups::consecutive(samples, size)?);
     }
     let array = Array::new("groups", object)?;
+    check_len("groups", array.len(), samples)?;
     match array.kind() {
         b'U' => texts(&array),
-        b'O' | b'T' => listed(&Objects::new("groups", array.as_any(), EXPECTED)?),
+        b'O' | b'T' => {
+            let ids = Objects::new("groups", array.as_any(), samples, EXPECTED)?;
+            listed(&ids, samples)
+        }
         b'i' | b'u' if array.kind_and_size().is_some() => {
             with_scores!(&Scores::view(&array)?, view => {
                 let mut ids = Vec::new();
@@ -52,7 +56,8 @@ fn texts(array: &Array<'_>) -> PyResult<Groups> {
 }
 
 /// Ids in a sequence: all integers or all str.
-fn listed(ids: &Objects<'_>) -> PyResult<Groups> {
+fn listed(ids: &Objects<'_>, samples: usize) -> PyResult<Groups> {
+    check_len("groups", ids.len(), samples)?;
     let is_text = ids.len() > 0 && ids.get(0)?.is_instance_of::<PyString>();
     if is_text { names(ids) } else { integers(ids) }
 }

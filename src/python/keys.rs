@@ -21,9 +21,13 @@ pub(super) struct PyKeys<'py> {
 }
 
 impl<'py> PyKeys<'py> {
-    pub fn new(argument: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
+    pub fn new(
+        argument: &'static str,
+        object: &Bound<'py, PyAny>,
+        samples: usize,
+    ) -> PyResult<Self> {
         const KEYS: &str = "a list, tuple or 1-D NumPy array with one key per sample";
-        let keys = Objects::new(argument, object, KEYS)?;
+        let keys = Objects::new(argument, object, samples, KEYS)?;
         Ok(Self { argument, keys })
     }
 }

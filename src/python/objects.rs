@@ -11,6 +11,7 @@ use super::arrays::{Array, addresses_of, object_at};
 use super::errors::wrong_type;
 use super::masked::check_unmasked;
 use crate::Error;
+use crate::column::check_len;
 use crate::keys::Run;
 
 /// Runs `$body` with `$address` bound to what tells where the object at an index
@@ -62,6 +63,7 @@ impl<'py> Objects<'py> {
     pub fn new(
         argument: &'static str,
         object: &Bound<'py, PyAny>,
+        samples: usize,
         expected: &str,
     ) -> PyResult<Self> {
         if let Ok(list) = object.cast::<PyList>() {
@@ -74,6 +76,7 @@ impl<'py> Objects<'py> {
         } else if object.cast::<PyUntypedArray>().is_ok() {
             // An array of str: NumPy makes the objects.
             let array = Array::new(argument, object)?;
+            check_len(argument, array.len(), samples)?;
             let list = array.to_list();
             Ok(Self::List(list.map_err(|error| {
                 not_unicode(argument, &array).unwrap_or(error)

@@ -33,7 +33,7 @@ impl<'py> Observe<'_, 'py> {
         let scores = self.scores.map(|scores| Array::new("scores", scores));
         let scores = scores.transpose()?;
         let correct = correct_mask(self.correct, scores.as_ref(), &self.max_score)?;
-        let datasets = &PyKeys::new("datasets", self.datasets)?;
+        let datasets = &PyKeys::new("datasets", self.datasets, correct.len())?;
         let lengths = &LengthArgument::new("lengths", self.lengths)?;
         let observe = |toggle: &mut Core| {
             let lengths = &lengths.view()?;
@@ -69,7 +69,7 @@ impl<'py> Shape<'_, 'py> {
         let array = Array::new("scores", self.scores)?;
         let correct = correct_mask(self.correct, Some(&array), &self.max_score)?;
         let groups = groups_of(self.groups, correct.len())?;
-        let datasets = PyKeys::new("datasets", self.datasets)?;
+        let datasets = PyKeys::new("datasets", self.datasets, correct.len())?;
         let lengths = LengthArgument::new("lengths", self.lengths)?;
         let like = Like::of(self.scores)?;
         let look = |toggle: &mut Core| {

@@ -218,14 +218,15 @@ impl ToggleBudgetTracker {
         scores: &Bound<'_, PyAny>,
         max_possible_score: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        let scores = Array::new("scores", scores)?;
         let arguments = Arguments {
-            datasets: PyKeys::new("datasets", datasets)?,
+            datasets: PyKeys::new("datasets", datasets, scores.len())?,
             lengths: LengthArgument::new("lengths", lengths)?,
             max_score: MaxScore::new("max_possible_score", max_possible_score)?,
-            scores: Array::new("scores", scores)?,
+            scores,
         };
         let updated = {
-            let tracker = &mut self.lock(scores.py());
+            let tracker = &mut self.lock(datasets.py());
             arguments.run(Update(tracker))
         };
         updated.map_err(|refusal| refusal.explain(&arguments.datasets))
@@ -273,11 +274,12 @@ impl ToggleBudgetTracker {
         } else {
             0 // not looked at
         };
+        let array = Array::new("scores", &scores)?;
         let arguments = Arguments {
-            datasets: PyKeys::new("datasets", datasets)?,
+            datasets: PyKeys::new("datasets", datasets, array.len())?,
             lengths: LengthArgument::new("sequence_lengths", sequence_lengths)?,
             max_score: MaxScore::new("max_possible_score", max_possible_score)?,
-            scores: Array::new("scores", &scores)?,
+            scores: array,
         };
         let py = scores.py();
         let explain = |refusal: Refusal| refusal.explain(&arguments.datasets);

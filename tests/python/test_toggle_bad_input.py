@@ -48,6 +48,11 @@ def last(name: str, value: Any, dtype: str | None = None) -> dict[str, Any]:
     return {name: with_last(values, value)}
 
 
+def vast(value: Any, dtype: str | None = None) -> Any:
+    """So many samples that their number would be N in 32 bits; all lie in one place."""
+    return np.broadcast_to(np.array(value, dtype), 2**32 + N)
+
+
 # What `observe` has as well.
 COMMON: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "NaN score": (last("scores", np.nan), ValueError, r"^scores\[7\]: got NaN"),
@@ -64,6 +69,12 @@ COMMON: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "more lengths": ({"lengths": list(range(9))}, ValueError, r"^lengths: has length 9, expected 8"),
     "fewer datasets": ({"datasets": ["math"] * 7}, ValueError, r"^datasets: has length 7, expected 8"),
     "more datasets": ({"datasets": ("math",) * 9}, ValueError, r"^datasets: has length 9, expected 8"),
+    "vast scores": ({"scores": vast(1.0)}, ValueError, r"^scores: got 4294967304 samples, expected fewer than 2\*\*32"),
+    "vast correct": ({"correct": vast(True)}, ValueError, r"^correct: got 4294967304 samples, expected fewer than 2\*\*32"),
+    "vast lengths": ({"lengths": vast(5)}, ValueError, r"^lengths: has length 4294967304, expected 8"),
+    "vast maxima": ({"max_score": vast(1.0)}, ValueError, r"^max_score: has length 4294967304, expected 8"),
+    "vast datasets, str array": ({"datasets": vast("math")}, ValueError, r"^datasets: has length 4294967304, expected 8"),
+    "vast datasets, object array": ({"datasets": vast("math", "object")}, ValueError, r"^datasets: has length 4294967304, expected 8"),
     "fewer correct": ({"correct": np.ones(7, bool)}, ValueError, r"^correct: has length 7, expected 8, the length of scores"),
     "more correct": ({"correct": [True] * 9}, ValueError, r"^correct: has length 9, expected 8"),
     "correct of no dimension": ({"correct": np.array(True)}, ValueError, r"^correct: "),
@@ -133,6 +144,9 @@ GROUPS: dict[str, tuple[Any, type[Exception] | tuple[type[Exception], ...], str]
     "a set": ({*range(N)}, TypeError, r"^groups: "),
     "a dict": (dict.fromkeys(range(N)), TypeError, r"^groups: "),
     "a generator": ((i for i in range(N)), TypeError, r"^groups: "),
+    "vast ids": (vast(1), ValueError, r"^groups: has length 4294967304, expected 8"),
+    "vast ids, str array": (vast("g"), ValueError, r"^groups: has length 4294967304, expected 8"),
+    "vast ids, object array": (vast("g", "object"), ValueError, r"^groups: has length 4294967304, expected 8"),
     "ids too few": (np.arange(7), ValueError, r"^groups: has length 7, expected 8, the length of scores"),
     "ids too few, str": (["g"] * 7, ValueError, r"^groups: has length 7, expected 8"),
     "ids too few, str array": (np.array(["g"] * 7), ValueError, r"^groups: has length 7, expected 8"),
