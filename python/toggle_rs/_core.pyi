@@ -1,6 +1,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Literal, TypeAlias, TypedDict, final, overload, type_check_only
+from typing import (
+    Any,
+    Final,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    final,
+    overload,
+    type_check_only,
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +36,19 @@ __version__: str
 
 _Key: TypeAlias = str | list[str] | tuple[str, ...]
 _Keys: TypeAlias = Sequence[_Key] | npt.NDArray[np.object_] | npt.NDArray[np.str_]
-_Integers: TypeAlias = npt.NDArray[np.integer[Any]] | Sequence[int]
-_Reals: TypeAlias = npt.NDArray[np.floating[Any] | np.integer[Any]] | Sequence[float]
-# Whatever has `__array__` or DLPack too, torch tensors among them.
+_Integers: TypeAlias = npt.NDArray[np.integer[Any]] | Sequence[int] | _Tensor
+_Reals: TypeAlias = npt.NDArray[np.floating[Any] | np.integer[Any]] | Sequence[float] | _Tensor
+# Whatever has `__array__` or DLPack too.
 _Scores: TypeAlias = Any
 _Name: TypeAlias = Literal["exact", "p2", "gk"]
 _Estimator: TypeAlias = _Name | _Quantile
 _NAMES: Final[tuple[_Name, ...]]
+
+# torch's, which has no dtype for a type checker. NumPy's arrays have no `detach`: those of floats
+# are no lengths.
+@type_check_only
+class _Tensor(Protocol):
+    def detach(self) -> Any: ...
 
 class CheckpointError(ValueError): ...
 class TraceError(ValueError): ...
