@@ -70,7 +70,8 @@ def _datasets(replay: Replay) -> Table:
         ],
         "accuracy: share of rollouts that reach the maximum score; p10 to p100: percentiles of the "
         f"lengths of correct responses, in {replay.unit}; budget: after the last step, in "
-        f"{replay.unit}; kept: share of rollouts that keep their reward in penalty steps; above: "
+        f"{replay.unit}; kept: share of rollouts in penalty steps that are not masked, which is to "
+        "be over budget in a group that is held to it, right or wrong; above: "
         f"{replay.unit} by which correct responses in penalty steps exceed their budget.{left_out}",
     )
 
@@ -141,8 +142,9 @@ def sweep_table(sweep: Sweep) -> Table:
             ]
             for (lambda_, percentile), outcome in sweep.outcomes.items()
         ],
-        "masked: share of samples that lose their reward; enforced, gained, lost: share of groups "
-        "that are held to the budget, that have a signal only after shaping, only before; above: "
+        "masked: share of samples over budget in groups that are held to it, right or wrong; "
+        "enforced, gained, lost: share of groups that are held to the budget, that have a signal "
+        "only after shaping, only before; above: "
         f"{sweep.unit} by which correct responses exceed their budget; covariance of advantage and "
         f"length after shaping, in {sweep.unit}: below 0 it makes the next policy's responses "
         f"shorter. Before shaping it is {signed(first.covariance_before)}.",

@@ -13,7 +13,9 @@ use crate::toggle::{Metrics, Shaped as CoreShaped};
 /// Attributes:
 ///     scores: The shaped scores, of the dtype that came in, shape (N,): a tensor for a tensor, else
 ///         an array. The very one that came in where the phase changes nothing.
-///     kept: bool, shape (N,): the score was left as it is.
+///     kept: bool, shape (N,): False where the response is masked, which is to be over budget in a
+///         group that is held to it, whatever the score. A score of 0 stays 0 then, and with
+///         `penalty="cap_at_zero"` a negative one stays as well.
 ///     has_signal: bool, shape (N,): the shaped scores of the sample's group are not all equal.
 ///     group_accuracy: float64, shape (N,): share of correct responses in the sample's group.
 ///     metrics: Nine floats: `toggle/` + `length_penalty_phase`, `kept_ratio` (of samples),

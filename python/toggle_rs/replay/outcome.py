@@ -25,7 +25,7 @@ class Flow:
     enforced: int
     """Groups accurate enough for the budget to count."""
     masked: int
-    """Groups with a sample that lost its reward."""
+    """Groups with a sample that is masked."""
     gained: int
     """Groups with a signal only after shaping."""
     lost: int
@@ -40,7 +40,8 @@ class Outcome:
 
     rollouts: int
     masked_ratio: float | None
-    """Share of samples that lose their reward; this and all below: None without a penalty step."""
+    """Share of samples over budget in an enforced group, right or wrong; this and all below: None
+    without a penalty step."""
     enforced_group_ratio: float | None
     gained_signal_group_ratio: float | None
     lost_signal_group_ratio: float | None

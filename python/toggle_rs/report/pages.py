@@ -95,7 +95,7 @@ def _replay_pictures(replay: Replay) -> Iterator[Picture]:
     yield Picture(
         "Responses kept",
         replay_figures.kept(replay),
-        "Share of the responses of each penalty step that keep their reward.",
+        "Share of the responses of each penalty step that are not masked.",
     )
     yield Picture(
         "Accuracy by group",
@@ -125,7 +125,7 @@ def _sweep(sweep: Sweep) -> Page:
         pictures=[
             Picture(title, sweep_figures.heat_map(sweep, field), note)
             for field, title, note in (
-                ("masked_ratio", "Masked", "Share of samples that lose their reward."),
+                ("masked_ratio", "Masked", "Share of samples over budget in groups held to it."),
                 (
                     "lost_signal_group_ratio",
                     "Signal lost",

@@ -66,7 +66,7 @@ def budgets(replay: Replay) -> Figure:
 
 
 def kept(replay: Replay) -> Figure:
-    """Share of responses that keep their reward, over the penalty steps."""
+    """Share of responses that are not masked, over the penalty steps."""
     picture = figure(2.4)
     axes = picture.subplots()
     _draw_kept(axes, replay)
