@@ -61,13 +61,15 @@ macro_rules! state_methods {
             }
 
             /// Take in what `other` has observed: counts add. In whatever order several are merged,
-            /// the result is the same (with the estimator "gk": within its bound).
+            /// the result is the same. With `DecayQuantile` it is so up to the rounding of the
+            /// weights (1e-12): where two lengths are within that of a tie, rounding may decide
+            /// which is the percentile. With `GKQuantile` answers are within its bound.
             $(#[$about_merge])*
             ///
             /// Raises:
             ///     ValueError: A setting differs, `m` included, or `other` is this very object.
-            ///     TypeError: It is of another class, or the estimator has no merge ("p2"). In either
-            ///         case nothing has changed.
+            ///     TypeError: It is of another class, or the estimator has no merge (`P2Quantile`,
+            ///         `WindowQuantile`). In either case nothing has changed.
             fn merge(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
                 state::merge(self, other, |own, theirs| own.merge(theirs))
             }
