@@ -70,8 +70,7 @@ def _datasets(replay: Replay) -> Table:
         ],
         "accuracy: share of rollouts that reach the maximum score; p10 to p100: percentiles of the "
         f"lengths of correct responses, in {replay.unit}; budget: after the last step, in "
-        f"{replay.unit}; kept: share of rollouts in penalty steps that are not masked, which is to "
-        "be over budget in a group that is held to it, right or wrong; above: "
+        f"{replay.unit}; kept: share of rollouts in penalty steps that are not masked; above: "
         f"{replay.unit} by which correct responses in penalty steps exceed their budget.{left_out}",
     )
 
@@ -116,7 +115,8 @@ def _flow(replay: Replay) -> Table:
             [name, f"{count:,}", share(count / flow.groups if flow.groups else None)]
             for name, count in counts
         ],
-        "signal: the rewards of the group are not all equal. Covariance of advantage and length: "
+        "masked: over budget in a group that is held to it, right or wrong; signal: the rewards of "
+        "the group are not all equal. Covariance of advantage and length: "
         f"{signed(outcome.covariance_before)} {replay.unit} as logged, "
         f"{signed(outcome.covariance_after)} after shaping; below 0 it makes the responses of the "
         "next policy shorter.",

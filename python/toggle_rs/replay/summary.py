@@ -38,7 +38,7 @@ class Step:
     step: int
     penalty: bool
     kept_ratio: float | None
-    """Share of responses that are not masked, of those that Toggle saw; None in the normal
+    """Share of responses that keep their reward, of those that Toggle saw; None in the normal
     phase, and where it saw none."""
     budgets: dict[str, float]
     """Budget in tokens of each dataset of the step that has one."""
@@ -66,7 +66,7 @@ class DatasetSummary:
     budget: float | None
     """Budget after the last step, in tokens."""
     kept_ratio: float | None
-    """Share of responses that are not masked in penalty steps; None without any."""
+    """Share of responses that keep their reward in penalty steps; None without any."""
     tokens_above_budget: float
     """Tokens by which correct responses in penalty steps exceed the budget of their step."""
     correct_histogram: Histogram | None
