@@ -38,8 +38,8 @@ class Step:
     step: int
     penalty: bool
     kept_ratio: float | None
-    """Share of responses that keep their reward, of those that Toggle saw; None in the normal
-    phase, and where it saw none."""
+    """Share of responses that are not masked, of those that Toggle saw; None in the normal phase,
+    and where it saw none."""
     budgets: dict[str, float]
     """Budget in tokens of each dataset of the step that has one."""
 
@@ -66,7 +66,8 @@ class DatasetSummary:
     budget: float | None
     """Budget after the last step, in tokens."""
     kept_ratio: float | None
-    """Share of responses that keep their reward in penalty steps; None without any."""
+    """Share of responses in penalty steps that are not masked; a response that a filter took before
+    is not. None without any."""
     tokens_above_budget: float
     """Tokens by which correct responses in penalty steps exceed the budget of their step."""
     correct_histogram: Histogram | None
@@ -210,7 +211,7 @@ def _dataset(run: Run, rows: NDArray[np.intp], budget: float | None) -> DatasetS
             else ()
         ),
         budget=budget,
-        kept_ratio=_mean(run.kept[rows][penalty & run.seen[rows]]),
+        kept_ratio=_mean(run.kept[rows][penalty]),
         tokens_above_budget=float(above[penalty & correct].sum()),
         correct_histogram=_lengths_histogram(lengths) if len(lengths) else None,
     )
@@ -225,7 +226,7 @@ def _phase(run: Run, rows: NDArray[np.bool_]) -> PhaseSummary:
         length=float(layout.length[rows].mean()),
         reward=float(layout.reward[rows].mean()),
         shaped_reward=float(run.shaped[rows].mean()),
-        kept_ratio=_mean(run.kept[rows & run.seen]),
+        kept_ratio=_mean(run.kept[rows]),
     )
 
 
