@@ -265,6 +265,14 @@ class Toggle:
 
 @final
 class Shaped:
+    def __new__(
+        cls,
+        scores: Any,
+        kept: Any,
+        has_signal: Any,
+        group_accuracy: Any,
+        metrics: dict[str, float],
+    ) -> Self: ...
     @property
     def scores(self) -> Any: ...
     @property

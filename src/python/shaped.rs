@@ -2,7 +2,7 @@
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::arrays::{Array, Stored};
 use super::convert::Like;
@@ -31,8 +31,42 @@ pub(super) struct Shaped {
     metrics: Py<PyDict>,
 }
 
+/// The class, and what to call it with.
+type Reduced<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>);
+
 #[pymethods]
 impl Shaped {
+    #[new]
+    fn new(
+        scores: Py<PyAny>,
+        kept: Py<PyAny>,
+        has_signal: Py<PyAny>,
+        group_accuracy: Py<PyAny>,
+        metrics: Py<PyDict>,
+    ) -> Self {
+        Self {
+            scores,
+            kept,
+            has_signal,
+            group_accuracy,
+            metrics,
+        }
+    }
+
+    /// For pickle and copy: it goes from a worker to a trainer as it is.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let (py, own) = (slf.py(), slf.get());
+        let attributes = [
+            &own.scores,
+            &own.kept,
+            &own.has_signal,
+            &own.group_accuracy,
+            own.metrics.as_any(),
+        ];
+        let attributes = PyTuple::new(py, attributes.map(|attribute| attribute.bind(py)))?;
+        Ok((slf.get_type(), attributes))
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!(
             "Shaped(scores={}, kept={}, has_signal={}, group_accuracy={}, metrics={})",

@@ -15,7 +15,7 @@ use super::HEADER;
 /// over `path`; then the folder is synced. The new file is removed when that
 /// fails; a process killed in between leaves it behind, under a name like
 /// `.toggle-4711-0.tmp`. Where `path` is a link to a file, it stays one, and that
-/// file is replaced.
+/// file is replaced. The permissions stay those of the file that was there.
 ///
 /// # Errors
 /// What the file system says; and where there is something at `path` that is no
@@ -30,8 +30,8 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
         _ => Path::new("."),
     };
     let (mut file, aside) = create_aside(folder)?;
-    let written = file
-        .write_all(bytes)
+    let written = keep_permissions(path, &file)
+        .and_then(|()| file.write_all(bytes))
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&aside, path));
     if let Err(error) = written {
@@ -55,6 +55,15 @@ fn destination(path: &Path) -> Result<PathBuf> {
         fs::canonicalize(path)
     } else {
         Ok(path.to_owned())
+    }
+}
+
+/// Gives the new file the permissions of the one that it replaces, if any.
+fn keep_permissions(path: &Path, file: &File) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(old) => file.set_permissions(old.permissions()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -71,6 +72,19 @@ def test_a_saved_file_has_the_permissions_of_any_other(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(b"")
     resume.toggle("exact").save(tmp_path / "state")
     assert (tmp_path / "state").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs permissions")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_permissions_stay_what_they_were(tmp_path: Path, mode: int) -> None:
+    path, link = tmp_path / "state", tmp_path / "link"
+    path.write_bytes(b"")
+    path.chmod(mode)
+    link.symlink_to(path)
+    for name in (path, link):
+        resume.toggle("exact").save(name)
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+        assert Toggle.load(path) == resume.toggle("exact")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs links and pipes")

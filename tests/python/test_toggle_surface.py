@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -90,6 +93,22 @@ def test_estimator_by_name_or_an_empty_object_taken_as_a_pattern(name: str) -> N
         observe(t, *range(100), step=1, key="code")
     assert by_name == by_pattern
     assert pattern.count == 0
+
+
+def pickled(shaped: Shaped) -> Any:
+    return pickle.loads(pickle.dumps(shaped))  # noqa: S301 - its own bytes
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled])
+def test_shaped_goes_from_one_process_to_another(again: Callable[[Shaped], Shaped]) -> None:
+    shaped = toggle().shape(0, np.array([1.0, 0.0]), [1, 2], ["math"] * 2, groups=2)
+    other = again(shaped)
+    assert type(other) is Shaped
+    assert repr(other) == repr(shaped)
+    for name in ("scores", "kept", "has_signal", "group_accuracy"):
+        assert getattr(other, name).dtype == getattr(shaped, name).dtype
+    with pytest.raises(TypeError, match="metrics"):
+        Shaped(1, 2, 3, 4, None)  # type: ignore[arg-type]
 
 
 def test_shaped_shows_its_fields() -> None:
