@@ -51,11 +51,11 @@ impl<'py> LengthArgument<'py> {
     pub fn view(&self) -> Result<LengthView<'_>> {
         let column = match &self.source {
             Source::Listed(lengths) => Column::Listed(lengths),
-            Source::Array(array) => match Scores::view(array)? {
-                Scores::F64(_) | Scores::F32(_) | Scores::Bool(_) => {
+            Source::Array(array) => match Scores::view(array) {
+                Err(_) | Ok(Scores::F64(_) | Scores::F32(_) | Scores::Bool(_)) => {
                     return Err(array.bad_dtype("an integer dtype"));
                 }
-                integers => Column::Array(integers),
+                Ok(integers) => Column::Array(integers),
             },
         };
         Ok(LengthView {

@@ -95,6 +95,13 @@ impl MaxScore {
     pub fn new(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let value = real(argument, object)?;
         check_max_score(argument, value)?;
+        // Beyond 2^53 an integer may have been rounded.
+        #[allow(clippy::cast_possible_truncation, reason = "saturates")]
+        let is_rounded = |exact: i128| exact != value as i128;
+        if object.extract::<i128>().is_ok_and(is_rounded) {
+            let expected = "a number that float64 holds exactly";
+            return Err(Error::value(argument, text(object), expected).into());
+        }
         Ok(Self {
             value,
             width: Width::of(argument, object)?,

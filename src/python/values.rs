@@ -7,6 +7,7 @@ use pyo3::types::{PyFloat, PyInt};
 use super::arrays::{Array, Scores, with_scores};
 use super::errors::wrong_type;
 use super::lengths::LengthArgument;
+use super::masked::check_unmasked;
 use super::numbers;
 use crate::column::{CHUNK, Column, Lengths, chunks};
 use crate::shaping::{Score, check_scores};
@@ -89,7 +90,10 @@ impl<'py> Question<'py> {
             return Ok(Self::One(question.extract()?));
         }
         let has_shape = match question.getattr("shape") {
-            Ok(shape) => shape.len()? > 0,
+            Ok(shape) => {
+                check_unmasked(argument, question)?;
+                shape.len()? > 0
+            }
             Err(_) => question.hasattr("__len__")?,
         };
         if !has_shape {

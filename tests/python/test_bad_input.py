@@ -72,6 +72,7 @@ VALUE_ERRORS: dict[str, tuple[dict[str, Any], str]] = {
     "NaN score, strided": ({"scores": with_last(np.ones(2 * N)[::2], np.nan)}, r"^scores\[7\]: got nan"),
     "NaN score, reversed": ({"scores": with_last(np.ones(N)[::-1], np.nan)}, r"^scores\[7\]: got nan"),
     "NaN score first": ({"scores": np.array([np.nan] + [1.0] * 7)}, r"^scores\[0\]: got nan"),
+    "maximum beyond 2**53": ({"max_possible_score": 2**53 + 1}, r"^max_possible_score: got 9007199254740993, expected a number that float64 holds exactly"),
     "negative length": (lengths(-1), r"lengths\[7\]: got -1\b"),
     "negative length, int8": (lengths(-128, "int8"), r"lengths\[7\]: got -128\b"),
     "negative length, int16": (lengths(-1, "int16"), r"lengths\[7\]: got -1\b"),

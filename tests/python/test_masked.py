@@ -86,6 +86,17 @@ def test_estimators(kind: str) -> None:
     assert estimator.count == 0
 
 
+@pytest.mark.parametrize("kind", ["ExactQuantile", "GKQuantile"])
+def test_questions(kind: str) -> None:
+    estimator = getattr(toggle_rs, kind)(*([] if kind == "ExactQuantile" else [0.5]))
+    estimator.update([1, 2, 3])
+    for name, ask in (("q", estimator.quantile), ("p", estimator.percentile)):
+        for question in (masked(np.array([0.1, 0.5]), [False, True]), np.ma.masked):
+            with pytest.raises(ValueError, match=rf"^{name}\[\d\]: got a masked entry"):
+                ask(question)
+        assert ask(masked(np.array([0.0]), [False])).tolist() == [1.0]
+
+
 @pytest.mark.parametrize("mask", [False, np.zeros(N, bool), np.ma.nomask])
 def test_nothing_masked_is_an_array_like_any_other(mask: Any) -> None:
     good = columns()
