@@ -270,9 +270,12 @@ impl Budgets {
         Ok(())
     }
 
-    /// Refuses `more` lengths where too many wait already.
-    pub fn check_pending(&self, more: usize) -> Result<()> {
-        check_samples("lengths", self.pending.len().saturating_add(more))
+    /// Refuses `more` lengths of these keys that would wait, where too many do so
+    /// already, or the count of a key has no room: so taking them in cannot fail.
+    pub fn check_pending(&self, ids: impl Iterator<Item = u32>, more: usize) -> Result<()> {
+        let waiting = self.pending.len().saturating_add(more);
+        check_samples("lengths", waiting)?;
+        self.check_room(ids, waiting)
     }
 
     /// Records correct lengths, at most `MAX_LENGTH`, that count at once.
@@ -310,8 +313,6 @@ impl Budgets {
     /// Takes in what was observed at the clock's step.
     fn commit(&mut self) -> Result<()> {
         let step = self.clock.unwrap_or(0);
-        let ids = self.pending.iter().map(|(id, _)| id);
-        self.check_room(ids, self.pending.len())?;
         self.known.next = None;
         let mut pending = std::mem::take(&mut self.pending);
         pending.group();
@@ -342,6 +343,15 @@ impl Budgets {
     /// Whether no correct response was ever recorded.
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.entries.iter().all(|entry| entry.count() == 0)
+    }
+
+    /// Number of keys whose budget is fixed.
+    #[cfg(feature = "python")]
+    pub fn fixed(&self) -> usize {
+        let entries = self.entries.iter();
+        entries
+            .filter(|entry| matches!(entry, Entry::Fixed(_)))
+            .count()
     }
 
     /// The live estimators with at least one value, pending ones not counted.

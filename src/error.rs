@@ -56,6 +56,14 @@ pub enum Error {
         /// Why it does not exist.
         reason: &'static str,
     },
+    /// What was asked for does not fit into memory.
+    #[error("{what}: no memory for {values} values")]
+    Memory {
+        /// What was asked for.
+        what: &'static str,
+        /// How many values it has.
+        values: usize,
+    },
     /// Bytes that are no snapshot that this version can read.
     #[error("not a valid snapshot: {0}")]
     Snapshot(String),

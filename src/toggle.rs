@@ -249,11 +249,12 @@ impl Toggle {
         check_len("datasets", batch.datasets.len(), samples)?;
         check_len(batch.lengths.argument(), batch.lengths.len(), samples)?;
         batch.lengths.check()?;
-        if intern {
-            self.budgets.check_pending(samples)?;
-        }
         let known = self.budgets.len();
-        let read = self.scratch.read(batch.datasets, intern, &mut self.budgets);
+        let mut read = self.scratch.read(batch.datasets, intern, &mut self.budgets);
+        if read.is_ok() && intern {
+            let room = self.budgets.check_pending(self.scratch.ids(), samples);
+            read = room.map_err(Into::into);
+        }
         if read.is_err() {
             self.budgets.truncate(known);
             self.scratch.forget_batch();

@@ -53,7 +53,9 @@ impl Budgets {
             self.entries[id as usize].merge(entry)?;
             ids.push(id);
         }
-        self.check_pending(other.pending.len())?;
+        let own = self.pending.iter().map(|(id, _)| id);
+        let theirs = other.pending.iter().map(|(id, _)| ids[id as usize]);
+        self.check_pending(own.chain(theirs), other.pending.len())?;
         self.pending.take_in(&other.pending, &ids);
         self.known.forget(self.entries.len());
         Ok(())

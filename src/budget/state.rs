@@ -51,7 +51,10 @@ impl Budgets {
             }
             let (entry, pending) = Entry::read(&self.rule.pattern, self.clock, bytes)?;
             self.entries[id as usize] = entry;
-            if self.check_pending(pending.len()).is_err() {
+            if self
+                .check_pending(std::iter::empty(), pending.len())
+                .is_err()
+            {
                 return Err(invalid("more lengths that wait than can"));
             }
             if !pending.is_empty() {

@@ -1,6 +1,6 @@
 //! The one road from a Rust error to a Python exception.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -20,6 +20,7 @@ impl From<Error> for PyErr {
         match error {
             Error::Value { .. } | Error::Length { .. } => PyValueError::new_err(message),
             Error::Type { .. } | Error::Unsupported { .. } => PyTypeError::new_err(message),
+            Error::Memory { .. } => PyMemoryError::new_err(message),
             Error::Snapshot(_) => CheckpointError::new_err(message),
         }
     }

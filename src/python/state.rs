@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping, PyMemoryView, PyString, PyType};
 
 use super::errors::{CheckpointError, wrong_type};
+use super::warnings::warn;
 use crate::snapshot::{self, Payload, Snapshot};
 use crate::{Error, Result};
 
@@ -45,6 +46,11 @@ pub(super) trait Base: Stateful {
 
     /// Settings that are plain scalars, for people to read.
     fn scalars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>>;
+
+    /// What to say before `own` takes up the observations of `other`.
+    fn about_load(_own: &Self::Core, _other: &Self::Core) -> Option<String> {
+        None
+    }
 
     /// Takes up the observations of `other`, with its own settings.
     fn load(own: &mut Self::Core, other: Self::Core) -> Result<()>;
@@ -164,6 +170,8 @@ pub(super) fn load_state_dict<T: Base>(this: &T, state: &Bound<'_, PyAny>) -> Py
         .call_method("b64decode", (data,), Some(&keywords));
     let bytes = bytes.map_err(|_| invalid("\"data\" is not base64"))?;
     let other: T::Core = read(&bytes)?;
+    let advice = T::about_load(&this.lock(py), &other);
+    warn(py, advice)?;
     Ok(T::load(&mut this.lock(py), other)?)
 }
 

@@ -51,7 +51,8 @@ macro_rules! state_methods {
             }
 
             /// Take up the observations of a `state_dict()` in place of all so far. The settings
-            /// stay those of this object.
+            /// stay those of this object. Budgets that are fixed stay what they were, too: a
+            /// `UserWarning` says so where they came with other settings.
             ///
             /// Raises:
             ///     CheckpointError: It is no state dict of this class, or the estimators are unlike,

@@ -98,6 +98,10 @@ impl Base for Toggle {
         Ok(scalars)
     }
 
+    fn about_load(own: &Core, other: &Core) -> Option<String> {
+        own.about_load(other)
+    }
+
     fn load(own: &mut Core, other: Core) -> Result<()> {
         own.load_observations(other)
     }

@@ -198,7 +198,8 @@ impl Estimator {
     /// Every length held, ascending. Signed, as NumPy has integers.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for estimators that do not keep them.
+    /// [`Error::Unsupported`] for estimators that do not keep them,
+    /// [`Error::Memory`] where they are more than fit.
     #[cfg(feature = "python")]
     pub(crate) fn sorted_lengths(&self) -> Result<Vec<i64>> {
         let unsupported = Error::Unsupported {
@@ -208,6 +209,11 @@ impl Estimator {
         };
         let mut lengths = Vec::new();
         each!(self, inner => {
+            let room = usize::try_from(inner.count()).unwrap_or(usize::MAX);
+            lengths.try_reserve_exact(room).map_err(|_| Error::Memory {
+                what: "lengths_per_dataset",
+                values: room,
+            })?;
             for (length, count) in inner.kept_counts().ok_or(unsupported)? {
                 for _ in 0..count {
                     lengths.push(length.cast_signed());

@@ -1,5 +1,8 @@
 //! What outlives a process: snapshots and merging.
 
+#[cfg(feature = "python")]
+use std::fmt::Display;
+
 use super::{Settings, Toggle};
 use crate::choice::Choice;
 use crate::error::{Result, check_same};
@@ -36,6 +39,28 @@ impl Toggle {
         check_same("other.min_samples", &own.min_samples, &others.min_samples)?;
         check_same("other.penalty", own.penalty.name(), others.penalty.name())?;
         self.budgets.merge(&other.budgets)
+    }
+
+    /// What to say before [`Self::load_observations`]: budgets that are fixed stay
+    /// what they were under other settings.
+    #[cfg(feature = "python")]
+    pub(crate) fn about_load(&self, other: &Self) -> Option<String> {
+        let fixed = other.budgets.fixed();
+        let (own, others) = (self.settings(), other.settings());
+        let mut unlike = Vec::new();
+        let mut compare = |name: &str, own: &dyn Display, others: &dyn Display| {
+            let (own, others) = (own.to_string(), others.to_string());
+            if own != others {
+                unlike.push(format!("{name}={others}, here {own}"));
+            }
+        };
+        compare("percentile", &own.percentile, &others.percentile);
+        compare("min_samples", &own.min_samples, &others.min_samples);
+        compare("freeze", &own.freeze.name(), &others.freeze.name());
+        (fixed > 0 && !unlike.is_empty()).then(|| {
+            let unlike = unlike.join("; ");
+            format!("fixed budgets stay as they are, {fixed} of them; they came with {unlike}")
+        })
     }
 
     /// Forgets what it has observed and takes up what `other` has, with its own

@@ -19,6 +19,7 @@ import pytest
 
 import resume
 import toggle_rs
+from agreement import unchanged
 from toggle_rs import CheckpointError, Toggle, ToggleBudgetTracker
 from toggle_rs.replay.settings import Freeze
 
@@ -176,6 +177,54 @@ def test_torch_saves_a_state_dict(tmp_path: Path) -> None:
         torch.save({"toggle": state.state_dict()}, path)
         loaded = torch.load(path, weights_only=True)["toggle"]
         assert loaded == state.state_dict()
+
+
+def doubled(state: Any, times: int) -> Any:
+    for _ in range(times):
+        state.merge(copy.copy(state))
+    return state
+
+
+def test_no_key_waits_for_more_than_it_can_count() -> None:
+    most = Toggle(m=1, lambda_=0.5, percentile=80.0)
+    most.observe(["a", "b"], [7, 8], correct=np.ones(2, bool), step=0)
+    most.observe([], [], [], step=1)
+    doubled(most, 53)
+    assert most.counts() == {("a",): 2**53, ("b",): 2**53}
+    one = Toggle(m=1, lambda_=0.5, percentile=80.0)
+    one.observe(["a"], [7], correct=[True], step=1)
+    too_many = r"^lengths: got \d more after \d+, expected"
+    for step in (1, 2):
+        with unchanged(most), pytest.raises(ValueError, match=too_many):
+            most.observe(["a"], [7], correct=[True], step=step)
+        with unchanged(most), pytest.raises(ValueError, match=too_many):
+            most.apply(step, np.ones(2), [7] * 2, ["a"] * 2, groups=2)
+    with unchanged(most), pytest.raises(ValueError, match=r"more after"):
+        most.merge(one)
+    # It goes on, and other keys with it.
+    most.observe(["new"], [7], correct=[True], step=2)
+    most.observe([], [], [], step=3)
+    assert Toggle.from_bytes(most.to_bytes()) == most
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits memory")
+def test_lengths_that_do_not_fit_are_a_memory_error() -> None:
+    program = """
+import copy, resource
+from toggle_rs import ToggleBudgetTracker
+tracker = ToggleBudgetTracker(1, 0.5, 80.0, 0)
+tracker.update(["a"] * 2, [5, 6], [1.0, 1.0], 1.0)
+for _ in range(32):
+    tracker.merge(copy.copy(tracker))
+resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+try:
+    tracker.lengths_per_dataset
+except MemoryError as error:
+    print(error)
+"""
+    command = [sys.executable, "-I", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == f"lengths_per_dataset: no memory for {2**33} values\n"
 
 
 def test_loading_a_state_dict_keeps_the_settings() -> None:

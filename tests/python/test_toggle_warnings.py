@@ -326,3 +326,32 @@ def test_warnings_are_no_part_of_the_state() -> None:
     assert len(calls(a, range(0, 400, 20), 4)) == 2
     assert a == b
     assert a.to_bytes() == b.to_bytes()
+
+
+# Settings under which budgets were fixed
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"percentile": 20.0}, "percentile=20, here 80"),
+        ({"freeze": "never", "min_samples": 9}, "min_samples=1, here 9; freeze=first, here never"),
+    ],
+)
+def test_fixed_budgets_that_came_with_other_settings(change: dict[str, Any], said: str) -> None:
+    saved = toggle(freeze="first", percentile=change.get("percentile", 80.0))
+    for step, key in enumerate("abc"):
+        saved.observe([key] * 4, [10, 20, 30, 40], correct=np.ones(4, bool), step=step)
+    later = toggle(**{"freeze": "first"} | change | {"percentile": 80.0})
+    state = saved.state_dict()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with unchanged(later), pytest.raises(UserWarning, match="fixed budgets stay"):
+            later.load_state_dict(state)
+        # The same settings, and nothing that is fixed: nothing to say.
+        toggle(freeze="first", percentile=saved.settings["percentile"]).load_state_dict(state)
+        later.load_state_dict(toggle(percentile=1.0).state_dict())
+    expected = f"fixed budgets stay as they are, 2 of them; they came with {said}"
+    with pytest.warns(UserWarning, match=f"^{expected}$"):
+        later.load_state_dict(state)
+    assert later.budget("a") == saved.budget("a")

@@ -340,12 +340,11 @@ fn counts_have_an_end_and_a_refused_call_changes_nothing() {
             lengths: &vec![7],
             correct: &[true],
         };
-        assert!(toggle.observe(&batch, None).is_err());
-        assert_eq!(toggle, before);
-        // With a step it is the next one that has to count it.
-        toggle.observe(&batch, Some(2)).unwrap();
-        let before = toggle.clone();
-        assert!(toggle.observe(&batch, Some(3)).is_err());
-        assert_eq!(toggle, before);
+        // Also where it would wait for the next step.
+        for step in [None, Some(2), Some(3)] {
+            assert!(toggle.observe(&batch, step).is_err());
+            assert_eq!(toggle, before);
+        }
+        observe(&mut toggle, Some(3), &[("new", 7)]);
     }
 }
