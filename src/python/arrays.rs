@@ -6,6 +6,7 @@ use std::ops::Range;
 use numpy::{
     Element, PyArray1, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use pyo3::{ffi, intern};
@@ -13,6 +14,7 @@ use pyo3::{ffi, intern};
 use super::errors::wrong_type;
 use super::masked::check_unmasked;
 use super::numbers::MaxScore;
+use super::text::lossy;
 use crate::column::Column;
 use crate::{Error, Result};
 
@@ -213,7 +215,29 @@ fn to_array<'py>(
     } else {
         intern!(py, "asarray")
     };
-    Ok(numpy.call_method1(convert, (object,))?.cast_into()?)
+    let array = numpy.call_method1(convert, (object,));
+    let array = array.map_err(|error| unreadable(argument, py, error))?;
+    Ok(array.cast_into()?)
+}
+
+/// What NumPy or torch say of an object that is no array to them, with the name
+/// of the argument. What else its own code raises stays as it is.
+fn unreadable(argument: &'static str, py: Python<'_>, error: PyErr) -> PyErr {
+    let kind = error.get_type(py);
+    let text = error.value(py).str();
+    let message = format!(
+        "{argument}: {}",
+        text.map_or_else(|_| "unreadable".into(), |text| lossy(&text))
+    );
+    let named = if kind.is(py.get_type::<PyValueError>()) {
+        PyValueError::new_err(message)
+    } else if kind.is(py.get_type::<PyTypeError>()) || kind.is(py.get_type::<PyRuntimeError>()) {
+        PyTypeError::new_err(message)
+    } else {
+        return error;
+    };
+    named.set_cause(py, Some(error));
+    named
 }
 
 /// A one-dimensional array of any stride and alignment.

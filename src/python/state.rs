@@ -1,11 +1,11 @@
 //! What outlives a process, for every class alike: bytes, files, pickle, state
 //! dicts, merging.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::MutexGuard;
 
 use pyo3::PyClass;
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping, PyMemoryView, PyString, PyType};
 
@@ -23,6 +23,17 @@ pub(super) trait Stateful:
     /// Lets go of the GIL while it waits. No Python code may run under the
     /// lock: it could come back here.
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Self::Core>;
+}
+
+/// The argument `path`.
+fn file_path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    object.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyTypeError>(object.py()) {
+            wrong_type("path", None, object, "a str or os.PathLike of one")
+        } else {
+            error
+        }
+    })
 }
 
 /// `a == b`.
@@ -104,7 +115,8 @@ pub(super) fn create<'py, T: Base>(
     Ok(object)
 }
 
-pub(super) fn save<T: Stateful>(this: &T, py: Python<'_>, path: &Path) -> PyResult<()> {
+pub(super) fn save<T: Stateful>(this: &T, path: &Bound<'_, PyAny>) -> PyResult<()> {
+    let (py, path) = (path.py(), &file_path(path)?);
     let bytes = this.lock(py).to_bytes();
     let written = py.detach(|| snapshot::write_file(path, &bytes));
     written.map_err(|error| os_error(py, &error, path))
@@ -112,9 +124,9 @@ pub(super) fn save<T: Stateful>(this: &T, py: Python<'_>, path: &Path) -> PyResu
 
 pub(super) fn load<'py, T: Base>(
     class: &Bound<'py, PyType>,
-    path: &Path,
+    path: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = class.py();
+    let (py, path) = (class.py(), &file_path(path)?);
     let bytes = py.detach(|| snapshot::read_file(path));
     let bytes = bytes.map_err(|error| os_error(py, &error, path))?;
     let state = T::Core::from_bytes(&bytes);

@@ -30,8 +30,8 @@ macro_rules! state_methods {
             ///
             /// Raises:
             ///     OSError: What the file system says.
-            fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-                state::save(self, py, &path)
+            fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
+                state::save(self, path)
             }
 
             /// The object that was saved to a file.
@@ -40,8 +40,11 @@ macro_rules! state_methods {
             ///     CheckpointError: As `from_bytes`.
             ///     OSError: What the file system says.
             #[classmethod]
-            fn load<'py>(class: &Bound<'py, PyType>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
-                state::load::<Self>(class, &path)
+            fn load<'py>(
+                class: &Bound<'py, PyType>,
+                path: &Bound<'py, PyAny>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                state::load::<Self>(class, path)
             }
 
             /// The state as plain scalars and one base64 str, for `torch.save` and `json`. What

@@ -1,6 +1,5 @@
 //! The Python class `Toggle`.
 
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;

@@ -1,6 +1,5 @@
 //! The Python class `ToggleBudgetTracker`.
 
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use numpy::PyArray1;

@@ -74,6 +74,14 @@ def test_a_saved_file_has_the_permissions_of_any_other(tmp_path: Path) -> None:
     assert (tmp_path / "state").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
+@pytest.mark.parametrize("path", [b"state", 5, None, ["state"]])
+def test_what_is_no_path_is_named(path: Any) -> None:
+    message = r"^path: got .*, expected a str or os.PathLike of one$"
+    for call in (resume.toggle("exact").save, Toggle.load, ToggleBudgetTracker.load):
+        with pytest.raises(TypeError, match=message):
+            call(path)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs permissions")
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
 def test_permissions_stay_what_they_were(tmp_path: Path, mode: int) -> None:

@@ -303,7 +303,7 @@ def test_torch_tensors_that_numpy_cannot_read(torch: Any) -> None:
         torch.ones(1, N),
         torch.full((N,), float("nan")),
     ):
-        with unchanged(t), pytest.raises((TypeError, ValueError, RuntimeError)):
+        with unchanged(t), pytest.raises((TypeError, ValueError), match="^scores"):
             t.apply(1, scores, LENGTHS, ["math"] * N, groups=6)
 
 

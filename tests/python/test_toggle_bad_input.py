@@ -70,6 +70,8 @@ COMMON: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "fewer datasets": ({"datasets": ["math"] * 7}, ValueError, r"^datasets: has length 7, expected 8"),
     "more datasets": ({"datasets": ("math",) * 9}, ValueError, r"^datasets: has length 9, expected 8"),
     "maximum beyond 2**53": ({"max_score": 2**53 + 1}, ValueError, "^max_score: got 9007199254740993, expected a number that float64 holds exactly"),
+    "ragged lengths": ({"lengths": ([[1, 2], [3]] * N)[:N]}, TypeError, r"^lengths\[0\]: "),
+    "ragged scores": ({"scores": ([[1, 2], [3]] * N)[:N]}, ValueError, r"^scores: setting an array element"),
     "lengths of float16": ({"lengths": np.ones(N, "float16")}, TypeError, r"^lengths: .*expected an integer dtype$"),
     "vast scores": ({"scores": vast(1.0)}, ValueError, r"^scores: got 4294967304 samples, expected fewer than 2\*\*32"),
     "vast correct": ({"correct": vast(True)}, ValueError, r"^correct: got 4294967304 samples, expected fewer than 2\*\*32"),
