@@ -59,7 +59,8 @@ macro_rules! quantile_class {
                 Ok(columns.feed(&mut |chunk| own.update(chunk))?)
             }
 
-            /// The quantile `q` in [0, 1], a number or an array; None when empty.
+            /// The quantile `q` in [0, 1], a number or an array; None when empty. `P2Quantile`
+            /// answers the `q` that it was made with.
             fn quantile<'py>(&self, q: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 let question = Question::new("q", q)?;
                 let answer = question.ask(|value| self.lock(q.py()).quantile(value));
@@ -74,6 +75,9 @@ macro_rules! quantile_class {
             }
 
             /// The fraction of the values that are <= `value`; None when empty.
+            ///
+            /// Raises:
+            ///     TypeError: `P2Quantile` knows no ranks.
             fn rank(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
                 let value = numbers::real("value", value)?;
                 let rank: fn(&$core, f64) -> Result<Option<f64>> = $rank;
@@ -81,6 +85,11 @@ macro_rules! quantile_class {
             }
 
             /// Take in what `other` has seen.
+            ///
+            /// Raises:
+            ///     TypeError: `P2Quantile` and `WindowQuantile` have no merge, and `other` must be of
+            ///         the same class.
+            ///     ValueError: A setting differs, or `other` is this very object.
             fn merge(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
                 state::merge(self, other, LengthEstimator::merge_lengths)
             }

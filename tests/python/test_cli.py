@@ -373,6 +373,14 @@ def test_the_installed_command_runs() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_the_module_is_the_command() -> None:
+    options = ["replay", *map(str, SAMPLE), *OPTIONS]
+    module = [sys.executable, "-I", "-m", "toggle_rs"]
+    ways = [command(*options), [*module, *options]]
+    first, second = [subprocess.run(way, capture_output=True, check=True) for way in ways]
+    assert first.stdout == second.stdout != b""
+
+
 def test_a_terminal_gets_a_progress_bar() -> None:
     pty = importlib.import_module("pty")  # There is none on Windows.
     terminal, end = pty.openpty()
