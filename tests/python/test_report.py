@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from toggle_rs import read_traces
 from toggle_rs.replay import Settings, replay
 from toggle_rs.replay.sweep import sweep
 from toggle_rs.report import write_html, write_png
+from toggle_rs.report.replay_figures import main_picture
 from toggle_rs.rollouts import Columns
 from toggle_rs.simulate import Training, simulate
 
@@ -253,6 +255,32 @@ def test_no_name_steers_a_terminal_or_a_page(tmp_path: Path) -> None:
     assert page.tables[0][1][0] == r"\x1b[31m\u202ered"
     assert any(r"\x1b[31m\u202ered" in text for text in page.pictures[0])
     assert not {"\x1b", "\u202e"} & set((tmp_path / "page.html").read_text())
+
+
+@pytest.mark.parametrize("name", ["math", "W" * 40])
+def test_all_settings_fit_beside_the_legend(name: str) -> None:
+    logged = read_traces(sorted(EXAMPLES.glob("*.gz"))[:1])
+    rollouts = Columns(
+        step=logged.step,
+        group=logged.group,
+        sample=logged.sample,
+        dataset=logged.dataset,
+        length=logged.length,
+        reward=logged.reward,
+        names=tuple((f"{i}{name}",) for i in range(len(logged.names))),
+    )
+    settings = Settings(
+        m=3, lambda_=0.5, percentile=80.0, warmup_steps=2, estimator="window:300",
+        start_phase="length_penalty", min_samples=4, penalty="cap_at_zero", filter="before",
+    )  # fmt: skip
+    picture = main_picture(replay(rollouts, settings))
+    picture.draw_without_rendering()
+    title = picture.axes[0].get_title(loc="left")
+    assert title.replace("\n", " ").endswith("penalty = cap at zero")
+    (text,) = (text for text in picture.findobj(Text) if text.get_text() == title)
+    ((legend,), box) = picture.legends, text.get_window_extent()
+    assert box.x1 <= legend.get_window_extent().x0
+    assert picture.bbox.y0 < box.y0 < box.y1 < picture.bbox.y1
 
 
 def test_nothing_correct_and_no_penalty_step_are_drawn(tmp_path: Path) -> None:

@@ -95,7 +95,8 @@ def _replay_pictures(replay: Replay) -> Iterator[Picture]:
     yield Picture(
         "Responses kept",
         replay_figures.kept(replay),
-        "Share of the responses of each penalty step that are not masked.",
+        "Share of the responses of each penalty step that are not masked, of those that Toggle "
+        "saw: with the filter before it, not all.",
     )
     yield Picture(
         "Accuracy by group",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -35,7 +36,6 @@ def main_picture(replay: Replay) -> Figure:
     settings = replay.settings
     title = f"λ = {settings.lambda_:g}, percentile = {settings.percentile:g}, {settings.shared()}"
     picture.suptitle(f"{settings.tracker} on a logged run", x=0.01, ha="left", color=INK)
-    above.set_title(title, loc="left", color=INK, fontsize="small")
     names = _names_to_draw(replay)
     _draw_budgets(above, replay, names)
     _draw_kept(below, replay)
@@ -45,6 +45,7 @@ def main_picture(replay: Replay) -> Figure:
     plain_legend(legend)
     if len(names) == _MOST_LINES < len(replay.datasets):
         legend.set_title(f"{len(names)} of {len(replay.datasets)} datasets")
+    _set_title(picture, above, title)
     return picture
 
 
@@ -199,6 +200,15 @@ def _draw_budgets(axes: Axes, replay: Replay, names: list[str]) -> None:
     axes.yaxis.set_major_formatter("{x:,.0f}")
     _over_steps(axes, replay.steps)
     plain(axes)
+
+
+def _set_title(picture: Figure, axes: Axes, text: str) -> None:
+    """In lines that are no wider than the axes, which depends on what else is drawn."""
+    title = axes.set_title(text, loc="left", color=INK, fontsize="small")
+    picture.draw_without_rendering()
+    room = axes.bbox.width / title.get_window_extent().width
+    if room < 1:
+        title.set_text(textwrap.fill(text, int(0.95 * room * len(text))))
 
 
 def _draw_kept(axes: Axes, replay: Replay) -> None:
