@@ -146,8 +146,13 @@ def test_an_error_of_the_callback_ends_the_reading() -> None:
 
 
 def test_an_interrupt_ends_the_reading() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        read_traces(SAMPLE, progress=lambda _: signal.raise_signal(signal.SIGINT))
+    # A shell starts what runs in the background with this signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            read_traces(SAMPLE, progress=lambda _: signal.raise_signal(signal.SIGINT))
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_rollouts_are_made_by_reading_only() -> None:
