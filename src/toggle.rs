@@ -250,11 +250,13 @@ impl Toggle {
         check_len(batch.lengths.argument(), batch.lengths.len(), samples)?;
         batch.lengths.check()?;
         let known = self.budgets.len();
-        let mut read = self.scratch.read(batch.datasets, intern, &mut self.budgets);
-        if read.is_ok() && intern {
-            let room = self.budgets.check_pending(self.scratch.ids(), samples);
-            read = room.map_err(Into::into);
-        }
+        let read = self.scratch.read(batch.datasets, intern, &mut self.budgets);
+        let read = read.and_then(|()| {
+            if intern {
+                self.budgets.check_pending(self.scratch.ids(), samples)?;
+            }
+            Ok(())
+        });
         if read.is_err() {
             self.budgets.truncate(known);
             self.scratch.forget_batch();

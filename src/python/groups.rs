@@ -21,7 +21,7 @@ const ONE_KIND: &str = "ids that are all int or all str";
 /// A group size, or one id per sample.
 pub(super) fn groups_of(object: &Bound<'_, PyAny>, samples: usize) -> PyResult<Groups> {
     if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-        return listed(&Objects::new("groups", object, samples, EXPECTED)?, samples);
+        return listed(&Objects::new("groups", object, samples, EXPECTED)?);
     }
     if object.is_none() || object.is_instance_of::<PyString>() {
         return Err(wrong_type("groups", None, object, EXPECTED));
@@ -36,7 +36,7 @@ pub(super) fn groups_of(object: &Bound<'_, PyAny>, samples: usize) -> PyResult<G
         b'U' => texts(&array),
         b'O' | b'T' => {
             let ids = Objects::new("groups", array.as_any(), samples, EXPECTED)?;
-            listed(&ids, samples)
+            listed(&ids)
         }
         b'i' | b'u' if array.kind_and_size().is_some() => {
             with_scores!(&Scores::view(&array)?, view => {
@@ -56,8 +56,7 @@ fn texts(array: &Array<'_>) -> PyResult<Groups> {
 }
 
 /// Ids in a sequence: all integers or all str.
-fn listed(ids: &Objects<'_>, samples: usize) -> PyResult<Groups> {
-    check_len("groups", ids.len(), samples)?;
+fn listed(ids: &Objects<'_>) -> PyResult<Groups> {
     let is_text = ids.len() > 0 && ids.get(0)?.is_instance_of::<PyString>();
     if is_text { names(ids) } else { integers(ids) }
 }

@@ -20,6 +20,9 @@ impl<'py> FromPyObject<'_, 'py> for Given<'py> {
     }
 }
 
+/// Up to here every integer is a float64.
+const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
+
 const COUNT: &str = "an integer in 0..2**64";
 
 /// An integer argument that is not negative: an `int`, or what has `__index__`; no bool.
@@ -95,10 +98,10 @@ impl MaxScore {
     pub fn new(argument: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let value = real(argument, object)?;
         check_max_score(argument, value)?;
-        // Beyond 2^53 an integer may have been rounded.
         #[allow(clippy::cast_possible_truncation, reason = "saturates")]
         let is_rounded = |exact: i128| exact != value as i128;
-        if object.extract::<i128>().is_ok_and(is_rounded) {
+        // From here on an integer may have been; to ask each time costs as much as some 50 samples.
+        if value >= LARGEST_EXACT && object.extract::<i128>().is_ok_and(is_rounded) {
             let expected = "a number that float64 holds exactly";
             return Err(Error::value(argument, text(object), expected).into());
         }

@@ -66,24 +66,24 @@ impl<'py> Objects<'py> {
         samples: usize,
         expected: &str,
     ) -> PyResult<Self> {
-        if let Ok(list) = object.cast::<PyList>() {
-            Ok(Self::List(list.clone()))
+        let objects = if let Ok(list) = object.cast::<PyList>() {
+            Self::List(list.clone())
         } else if let Ok(tuple) = object.cast::<PyTuple>() {
-            Ok(Self::Tuple(tuple.clone()))
+            Self::Tuple(tuple.clone())
         } else if let Ok(array) = object.cast::<PyArray1<Py<PyAny>>>() {
             check_unmasked(argument, object)?;
-            Ok(Self::Array(array.clone()))
+            Self::Array(array.clone())
         } else if object.cast::<PyUntypedArray>().is_ok() {
-            // An array of str: NumPy makes the objects.
+            // An array of str: NumPy makes the objects, of no more than are wanted.
             let array = Array::new(argument, object)?;
             check_len(argument, array.len(), samples)?;
             let list = array.to_list();
-            Ok(Self::List(list.map_err(|error| {
-                not_unicode(argument, &array).unwrap_or(error)
-            })?))
+            Self::List(list.map_err(|error| not_unicode(argument, &array).unwrap_or(error))?)
         } else {
-            Err(wrong_type(argument, None, object, expected))
-        }
+            return Err(wrong_type(argument, None, object, expected));
+        };
+        check_len(argument, objects.len(), samples)?;
+        Ok(objects)
     }
 
     pub fn len(&self) -> usize {

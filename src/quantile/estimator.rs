@@ -209,12 +209,13 @@ impl Estimator {
         };
         let mut lengths = Vec::new();
         each!(self, inner => {
+            let counts = inner.kept_counts().ok_or(unsupported)?;
             let room = usize::try_from(inner.count()).unwrap_or(usize::MAX);
             lengths.try_reserve_exact(room).map_err(|_| Error::Memory {
                 what: "lengths_per_dataset",
                 values: room,
             })?;
-            for (length, count) in inner.kept_counts().ok_or(unsupported)? {
+            for (length, count) in counts {
                 for _ in 0..count {
                     lengths.push(length.cast_signed());
                 }

@@ -1,6 +1,6 @@
 //! Snapshots in files.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -24,16 +24,17 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     if path.file_name().is_none() {
         return Err(ErrorKind::IsADirectory.into());
     }
-    let path = &destination(path)?;
+    let (path, permissions) = destination(path)?;
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     let (mut file, aside) = create_aside(folder)?;
-    let written = keep_permissions(path, &file)
+    let allowed = permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions));
+    let written = allowed
         .and_then(|()| file.write_all(bytes))
         .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&aside, path));
+        .and_then(|()| fs::rename(&aside, &path));
     if let Err(error) = written {
         // The first error is the one to tell of.
         let _ = fs::remove_file(&aside);
@@ -42,29 +43,21 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     sync_folder(folder)
 }
 
-/// The place to rename to.
-fn destination(path: &Path) -> Result<PathBuf> {
+/// The place to rename to, and the permissions of what is there.
+fn destination(path: &Path) -> Result<(PathBuf, Option<Permissions>)> {
     let Ok(found) = fs::metadata(path) else {
-        return Ok(path.to_owned()); // Nothing yet, or what renaming will say.
+        return Ok((path.to_owned(), None)); // Nothing yet, or what renaming will say.
     };
     // A superuser could put a file in place of /dev/null.
     if !found.is_file() && !found.is_dir() {
         return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
-    if path.is_symlink() {
-        fs::canonicalize(path)
+    let place = if path.is_symlink() {
+        fs::canonicalize(path)?
     } else {
-        Ok(path.to_owned())
-    }
-}
-
-/// Gives the new file the permissions of the one that it replaces, if any.
-fn keep_permissions(path: &Path, file: &File) -> Result<()> {
-    match fs::metadata(path) {
-        Ok(old) => file.set_permissions(old.permissions()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
+        path.to_owned()
+    };
+    Ok((place, Some(found.permissions())))
 }
 
 /// A new file with a name that nobody else writes to.

@@ -14,19 +14,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "estimators.md"
 PARTS, SIZE = 8192, 128
 
 
-def parts_of(epsilon: float) -> list[GKQuantile]:
-    lengths = np.random.default_rng(0).lognormal(8, 0.8, (PARTS, SIZE))
-    parts = [GKQuantile(epsilon) for _ in range(PARTS)]
-    for part, row in zip(parts, np.minimum(np.round(lengths), 32_768), strict=True):
-        part.update(row)
-    return parts
-
-
-def one_stream(epsilon: float) -> GKQuantile:
-    lengths = np.random.default_rng(0).lognormal(8, 0.8, PARTS * SIZE)
-    whole = GKQuantile(epsilon)
-    whole.update(np.minimum(np.round(lengths), 32_768))
-    return whole
+def sketch_of(epsilon: float, lengths: np.ndarray) -> GKQuantile:
+    sketch = GKQuantile(epsilon)
+    sketch.update(lengths)
+    return sketch
 
 
 def one_after_the_other(parts: list[GKQuantile]) -> GKQuantile:
@@ -49,10 +40,12 @@ def test_tuples(epsilon: float) -> None:
     row = re.search(rf"^\| {epsilon} \|(.*)\|$", PAGE.read_text(), re.MULTILINE)
     assert row is not None
     told = [int(cell.replace(",", "")) for cell in row[1].split("|")]
+    drawn = np.random.default_rng(0).lognormal(8, 0.8, (PARTS, SIZE))
+    lengths = np.minimum(np.round(drawn), 32_768)
     found = [
-        one_stream(epsilon),
-        one_after_the_other(parts_of(epsilon)),
-        as_a_tree(parts_of(epsilon)),
+        sketch_of(epsilon, lengths.ravel()),
+        one_after_the_other([sketch_of(epsilon, part) for part in lengths]),
+        as_a_tree([sketch_of(epsilon, part) for part in lengths]),
     ]
     assert all(sketch.count == PARTS * SIZE for sketch in found)
     # Other versions of NumPy may draw a few lengths otherwise.
